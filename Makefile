@@ -1,0 +1,52 @@
+# Every target sets up what it needs: a virtual environment beside the code, packages from PyPI.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+STORE ?= demo/runs
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-slow lint format bench clean
+
+help:  ## List the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(READY): pyproject.toml
+	@echo "==> setting up the virtual environment in .venv (once; a minute or two)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "recombine needs Python 3.11 or newer, this is $$($(PYTHON) --version). Try: make PYTHON=python3.12"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $(READY)
+
+setup: $(READY)  ## Set up the virtual environment
+
+demo: $(READY)  ## Train, measure and decide; leaves demo/report.html (about 4 minutes)
+	@mkdir -p demo
+	@echo "==> data-scaling, demo profile: does a plain network recombine what it knows?"
+	@$(BIN)/recombine run data-scaling --profile demo --store $(STORE) --report demo/report.html
+
+lint: $(READY)  ## ruff and pyright
+	@echo "==> ruff"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@echo "==> pyright"
+	@$(BIN)/basedpyright --level error
+
+test: lint  ## Lint, the fast tests, and the build of the wheel (what CI runs)
+	@echo "==> fast tests"
+	@$(BIN)/python -m pytest -n 2 -q
+
+test-slow: $(READY)  ## The tests that train for longer
+	@echo "==> slow tests"
+	@$(BIN)/python -m pytest -q -m slow
+
+format: $(READY)  ## Format the code
+	@$(BIN)/ruff check --fix-only .
+	@$(BIN)/ruff format .
+
+bench: $(READY)  ## Measure speed on this machine; prints ratios from one run
+	@echo "==> benchmarks"
+	@$(BIN)/python benchmarks/run.py
+
+clean:  ## Remove the virtual environment and the demo
+	rm -rf .venv demo

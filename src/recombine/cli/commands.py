@@ -1,0 +1,208 @@
+"""The commands that compute: run, train, report."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from recombine.cli.output import console, errors, print_json, table, verdict_table
+from recombine.cli.progress import TerminalProgress
+from recombine.component import find
+from recombine.engines.base import Plan, plan
+from recombine.engines.local import LocalEngine
+from recombine.errors import BadInput, RecombineError
+from recombine.overrides import apply, validate
+from recombine.probes.scores import Scores
+from recombine.store.store import Store
+from recombine.studies.base import Study
+from recombine.studies.run import run_study, verdicts_of
+from recombine.training.config import RunConfig
+from recombine.training.program import Program
+
+
+def use_cache() -> None:
+    """Keep compiled programs between processes: a second start compiles nothing."""
+    import jax
+
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    jax.config.update("jax_compilation_cache_dir", str(home / "recombine" / "jax"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+
+
+def run_command(
+    name: str,
+    overrides: Sequence[str],
+    profile: str,
+    store_path: Path,
+    report: Path | None,
+    *,
+    as_json: bool,
+    dry_run: bool,
+) -> None:
+    """Run a study."""
+    kind = find("studies", name)
+    assert issubclass(kind, Study)
+    study = apply(kind.profile(profile), overrides)
+    configs = [config for config, _ in study.runs()]
+    if dry_run:
+        _print_plan(plan(_existing(store_path), configs, study.measurements()), configs, as_json)
+        return
+    store = Store(store_path)
+    ahead = plan(store, configs, study.measurements())
+    if report is not None:
+        _check_report(report)
+    use_cache()
+    if not as_json:
+        errors().print(_what(ahead), highlight=False)
+    with TerminalProgress(quiet=as_json) as progress:
+        result = run_study(study, profile, store, LocalEngine(), progress)
+    records = [verdict.record() | {"profile": profile} for verdict in result.verdicts]
+    page = None
+    if report is not None:
+        page = _write_report(study, profile, store, report)
+    overview = study.overview(result.tables)
+    if as_json:
+        print_json(
+            {
+                "study": study.kind,
+                "profile": profile,
+                "verdicts": records,
+                "overview": overview.to_dict("records"),
+                "sweep": dataclasses.asdict(result.sweep),
+                "store": str(store_path),
+                "report": None if page is None else str(page),
+                "problems": store.problems,
+            }
+        )
+    else:
+        out = console()
+        out.print(table(study.question, list(overview.columns), overview.itertuples(index=False), left=2))
+        out.print(verdict_table(records))
+        if page is not None:
+            out.print(f"report: {page}", highlight=False, markup=False)
+    if result.sweep.failed:
+        raise RecombineError(
+            f"{len(result.sweep.failed)} runs failed: {', '.join(result.sweep.failed[:5])}.",
+            fix="`recombine show RUN` says at which step; a lower rate often helps",
+        )
+
+
+def _existing(path: Path) -> Store | None:
+    """The store, if there is one: a dry run makes no folder."""
+    return Store(path, create=False) if path.exists() else None
+
+
+def _what(ahead: Plan) -> str:
+    left = ahead.runs - ahead.done - ahead.failed
+    if not left and not ahead.measurements:
+        return f"All {ahead.runs} runs are in the store already: nothing to train, nothing to measure."
+    done = f" ({ahead.done + ahead.failed} of {ahead.runs} are in the store already)" if left < ahead.runs else ""
+    return f"{left} runs to train in {ahead.buckets} programs{done}, {ahead.measurements} measurements to make."
+
+
+def _print_plan(ahead: Plan, configs: Sequence[RunConfig], as_json: bool) -> None:
+    """What would run, and about how long it would take, from the arithmetic of the steps and this machine's speed."""
+    from recombine.training.estimate import flops_per_step, machine_flops
+
+    work = sum(flops_per_step(config) * config.recipe.steps for config in configs) / max(1, len(configs))
+    left = ahead.runs - ahead.done - ahead.failed
+    seconds = work * left / machine_flops()
+    if as_json:
+        print_json(dataclasses.asdict(ahead) | {"estimated_seconds": seconds})
+        return
+    out = console()
+    rows = [(field.name, getattr(ahead, field.name)) for field in dataclasses.fields(ahead)]
+    rows.append(("estimated training", f"about {_duration(seconds)} (arithmetic at this machine's speed)"))
+    out.print(table("What would run", ["", ""], [(name, str(value)) for name, value in rows]))
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.0f} days"
+
+
+def train_command(
+    family: str, overrides: Sequence[str], store_path: Path, *, as_json: bool, dry_run: bool
+) -> None:
+    """Train one model."""
+    find("families", family)
+    config = apply(validate(RunConfig, {"family": family}), overrides)
+    if dry_run:
+        _print_plan(plan(_existing(store_path), [config], [Scores()]), [config], as_json)
+        return
+    store = Store(store_path)
+    use_cache()
+    found = config in store
+    if found and not as_json:
+        errors().print(f"Run {config.run_id} is in the store already: nothing to train.", highlight=False)
+    with TerminalProgress(quiet=as_json) as progress:
+        LocalEngine().run(store, [config], [Scores()], progress)
+    document = run_document(store, config.run_id) | {"found": found}
+    if as_json:
+        print_json(document)
+    else:
+        shown = ("steps", "seconds", "compile_seconds", "reached", "r2_in", "r2_held_out")
+        rows = [(name, document.get(name)) for name in shown]
+        console().print(table(f"run {config.run_id}", ["", ""], rows))
+    if document["status"] == "failed":
+        raise RecombineError(
+            f"The loss was not finite at step {document['failed_at']}. The run is stored as failed.",
+            fix="lower the rate, e.g. rate=0.01",
+        )
+
+
+def run_document(store: Store, run_id: str) -> dict[str, Any]:
+    """All that is known of a run, as plain values."""
+    run = store.load(run_id)
+    kept = ("run", "status", "failed_at", "steps", "seconds", "compile_seconds", "reached")
+    return (
+        {name: run.manifest[name] for name in kept}
+        | store.summaries(run.run_id)
+        | {name: run.manifest[name] for name in ("config", "plan", "provenance")}
+    )
+
+
+def report_command(name: str | None, out: Path, store_path: Path, *, as_json: bool) -> None:
+    """Write the report of a study that was run."""
+    store = Store(store_path, create=False)
+    records = {record["study"]: record for record in store.studies()}
+    if name is not None:
+        find("studies", name)
+    if not records or (name is not None and name not in records):
+        raise BadInput(
+            f"The store {store_path} holds no results of {'any study' if name is None else f'the study {name!r}'}.",
+            fix=f"recombine run {name or 'data-scaling'} --store {store_path}",
+        )
+    if name is None:
+        if len(records) > 1:
+            raise BadInput(f"The store holds several studies: {', '.join(records)}.", fix="name one")
+        name = next(iter(records))
+    record = records[name]
+    study = find("studies", name).model_validate(record["config"])
+    assert isinstance(study, Study)
+    _check_report(out)
+    page = _write_report(study, record["profile"], store, out)
+    if as_json:
+        print_json({"report": str(page), "study": name, "profile": record["profile"]})
+    else:
+        console().print(f"report: {page}", highlight=False, markup=False)
+
+
+def _check_report(path: Path) -> None:
+    if path.is_dir():
+        raise BadInput(f"The report {path} is a folder.", fix="name a file, e.g. report.html")
+    if not path.parent.exists():
+        raise BadInput(f"The folder {path.parent} of the report does not exist.", fix="make it first")
+
+
+def _write_report(study: Study, profile: str, store: Store, path: Path) -> Path:
+    from recombine.report.study import study_report
+
+    records = [record for record in verdicts_of(store, profile) if record["study"] == study.kind]
+    return study_report(study, profile, store, records, path)

@@ -1,0 +1,193 @@
+"""The commands that look: ls, show, verdicts, doctor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from recombine.cli.output import console, errors, print_json, table, verdict_table
+from recombine.component import ROOMS, find, kinds, summary
+from recombine.errors import BadInput, RecombineError, did_you_mean
+
+
+def list_command(what: str, store_path: Path, *, as_json: bool) -> None:
+    """List runs or components."""
+    if what in ROOMS:
+        found = [{"name": kind, "summary": summary(what, kind)} for kind in kinds(what)]
+        if as_json:
+            print_json(found)
+        else:
+            console().print(table(what, ["name", ""], [tuple(item.values()) for item in found], left=2))
+        return
+    if what != "runs":
+        raise BadInput(f"There is no list of {what!r}.", fix=did_you_mean(what, ("runs", *ROOMS)))
+    from recombine.store.store import Store
+
+    store = Store(store_path, create=False)
+    if as_json:
+        print_json(store.runs_df().to_dict("records"))
+        return
+    columns = ["run", "family", "space", "trained on", "model", "steps", "r2_in", "r2_held_out"]
+    rows = [_run_row(run.run_id, run.manifest, store.summaries(run.run_id)) for run in store.runs()]
+    title = f"{len(rows)} runs in {store_path}"
+    console().print(table(title, columns, rows, left=3))
+    _problems(store.problems)
+
+
+def _run_row(run_id: str, manifest: dict[str, Any], scores: dict[str, Any]) -> tuple[Any, ...]:
+    """A run in one line of a terminal."""
+    config = manifest["config"]
+    support = config["support"]
+    trained_on = support["kind"]
+    if support.get("number") or support.get("held_out"):
+        trained_on = str(support.get("number") or f"{1 - support['held_out']:.0%}")
+    failed = manifest["failed_at"]
+    return (
+        run_id[:8],
+        config["family"]["kind"],
+        _numbers(config["space"]),
+        trained_on,
+        f"{config['model']['kind']} {_numbers(config['model'])}",
+        manifest["steps"],
+        scores.get("r2_in") if failed is None else "failed",
+        scores.get("r2_held_out") if failed is None else f"at step {failed}",
+    )
+
+
+def _numbers(component: dict[str, Any]) -> str:
+    """A component by its numbers: `16,3`; by its kind where it has none."""
+    found = [str(value) for name, value in component.items() if isinstance(value, int) and name != "min_active"]
+    return ",".join(found) or component["kind"]
+
+
+def _problems(problems: list[str]) -> None:
+    for problem in problems:
+        errors().print(f"set aside: {problem}", style="yellow", markup=False, highlight=False)
+
+
+def show_command(what: str, store_path: Path, *, as_json: bool) -> None:
+    """Show the settings of a run, a component, or one stored run."""
+    if what == "config":
+        from recombine.training.config import RunConfig
+
+        if as_json:
+            print_json(RunConfig.model_json_schema(mode="serialization"))
+        else:
+            _print_settings("the settings of a run, with their defaults", RunConfig())
+        return
+    for room in ROOMS:
+        if what in kinds(room):
+            _show_component(room, what, as_json)
+            return
+    if not store_path.exists():
+        known = ["config", *(kind for room in ROOMS for kind in kinds(room))]
+        raise BadInput(f"There is nothing called {what!r} to show.", fix=did_you_mean(what, known))
+    from recombine.cli.commands import run_document
+    from recombine.store.store import Store
+    from recombine.store.tables import flatten
+
+    store = Store(store_path, create=False)
+    document = run_document(store, what)
+    if as_json:
+        print_json(document)
+        return
+    certificate = store.load(what).setting.support.certificate()
+    rows = [(name, value) for name, value in document.items() if not isinstance(value, dict)]
+    console().print(table(f"run {document['run']}", ["", ""], rows))
+    facts = [
+        ("trained on", f"{certificate.size} of {certificate.space_size} combinations"),
+        ("complete", certificate.complete),
+        ("connected", certificate.connected),
+        *(
+            (f"{one.strength}-way coverage", f"{one.share:.3f}{'' if one.exact else ' (sampled)'}")
+            for one in certificate.coverage
+        ),
+        ("smallest eigenvalue of E[zz']", certificate.spectrum[-1]),
+    ]
+    console().print(table("certificate of the support", ["", ""], facts))
+    settings = [(name, str(value)) for name, value in flatten(document["config"])]
+    console().print(table("configuration", ["", ""], settings))
+
+
+def _show_component(room: str, kind: str, as_json: bool) -> None:
+    component = find(room, kind)
+    if as_json:
+        print_json(component.model_json_schema())
+        return
+    rows = [
+        (name, _type(field.annotation), "required" if field.is_required() else repr(field.default), field.description or "")
+        for name, field in component.model_fields.items()
+        if name != "kind"
+    ]
+    console().print(f"{kind} ({room}): {summary(room, kind)}", markup=False, highlight=False)
+    console().print(table("settings", ["name", "type", "default", ""], rows, left=4))
+
+
+def _type(annotation: Any) -> str:
+    return getattr(annotation, "__name__", None) or str(annotation).replace("typing.", "")
+
+
+def _print_settings(title: str, config: Any) -> None:
+    from recombine.overrides import places
+
+    rows = []
+    for place, is_component in places(config):
+        node = config
+        *path, leaf = place.split(".")
+        for step in path:
+            node = getattr(node, step)
+        value = getattr(node, leaf)
+        field = type(node).model_fields[leaf]
+        if is_component:
+            rows.append((place, value.kind, "one of: " + ", ".join(kinds(_room(place)))))
+        elif not hasattr(value, "model_fields"):
+            rows.append((place, "" if value is None else str(value), field.description or ""))
+    console().print(table(title, ["name", "default", ""], rows, left=3))
+
+
+def _room(place: str) -> str:
+    name = place.rpartition(".")[2]
+    return next(room for room in ROOMS if room in (f"{name}s", f"{name[:-1]}ies"))
+
+
+def verdicts_command(profile: str | None, store_path: Path, *, as_json: bool) -> None:
+    """Show all verdicts of a store."""
+    from recombine.store.store import Store
+    from recombine.studies.run import verdicts_of
+
+    records = verdicts_of(Store(store_path, create=False), profile)
+    if as_json:
+        print_json(records)
+    elif records:
+        console().print(verdict_table(records))
+    else:
+        console().print(f"No study has run in {store_path}. Try: recombine run data-scaling --profile smoke")
+
+
+def doctor_command(store_path: Path | None, *, as_json: bool) -> None:
+    """Check what recombine needs, and a store."""
+    from recombine.store.provenance import machine, threads, versions
+
+    facts: dict[str, Any] = {"versions": versions(), "machine": machine() | {"threads": threads()}}
+    problems: list[str] = []
+    if store_path is not None:
+        from recombine.store.store import Store
+
+        store = Store(store_path, create=False)
+        facts["store"] = {"path": str(store_path), "runs": len(store.run_ids()), "studies": len(store.studies())}
+        for run in store.runs():
+            store.summaries(run.run_id)
+        problems += store.problems
+    if as_json:
+        print_json(facts | {"problems": problems, "ok": not problems})
+    else:
+        rows = [(f"{part}: {name}", str(value)) for part, values in facts.items() for name, value in values.items()]
+        console().print(table("recombine doctor", ["", ""], rows, left=2))
+        _problems(problems)
+    if problems:
+        raise RecombineError(
+            f"{len(problems)} problems in the store {store_path}.",
+            fix="what is damaged is left alone; running its study again makes it anew",
+        )
+    if not as_json:
+        console().print("Everything is in order.", style="green")

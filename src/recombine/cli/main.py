@@ -1,0 +1,182 @@
+"""The command line: parse, call, print. Heavy imports happen inside the commands."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import App, CycloptsError, Parameter
+
+from recombine import __version__
+from recombine.errors import BadInput, RecombineError, did_you_mean
+
+app = App(
+    name="recombine",
+    help="Can a neural network recombine what it knows, why, and what data would make it so?",
+    version=__version__,
+    help_format="plaintext",
+)
+app.register_install_completion_command(help="Install completion for your shell.")
+
+STORE_HELP = "The folder in which runs are kept."
+StoreOption = Annotated[Path, Parameter(name="--store", help=STORE_HELP, env_var="RECOMBINE_STORE")]
+JsonOption = Annotated[bool, Parameter(name="--json", negative="", help="Print one JSON document and nothing else.")]
+DryOption = Annotated[
+    bool, Parameter(name="--dry-run", negative="", help="Say what would run, what is done already, and stop.")
+]
+Overrides = Annotated[str, Parameter(help="Settings to change, as name=value; see `recombine show config`.")]
+
+DEFAULT_STORE = Path("runs")
+
+
+@app.command
+def run(
+    study: Annotated[str, Parameter(help="The study; `recombine ls studies` lists them.")],
+    *overrides: Overrides,
+    profile: Annotated[str, Parameter(help="smoke, demo, laptop or paper: same code, other sizes.")] = "laptop",
+    store: StoreOption = DEFAULT_STORE,
+    report: Annotated[Path | None, Parameter(help="Also write the report page to this file.")] = None,
+    json: JsonOption = False,
+    dry_run: DryOption = False,
+) -> None:
+    """Run a study: train what is missing, measure it, and decide its claims."""
+    from recombine.cli.commands import run_command
+
+    run_command(study, overrides, profile, store, report, as_json=json, dry_run=dry_run)
+
+
+@app.command
+def train(
+    family: Annotated[str, Parameter(help="The family of tasks; `recombine ls families` lists them.")],
+    *overrides: Overrides,
+    store: StoreOption = DEFAULT_STORE,
+    json: JsonOption = False,
+    dry_run: DryOption = False,
+) -> None:
+    """Train one model, store it and score it."""
+    from recombine.cli.commands import train_command
+
+    train_command(family, overrides, store, as_json=json, dry_run=dry_run)
+
+
+@app.command
+def ls(
+    what: Annotated[str, Parameter(help="runs, or a kind of component: studies, families, models, ...")] = "runs",
+    *,
+    store: StoreOption = DEFAULT_STORE,
+    json: JsonOption = False,
+) -> None:
+    """List the runs of a store, or the components of a kind with a line each."""
+    from recombine.cli.listing import list_command
+
+    list_command(what, store, as_json=json)
+
+
+@app.command
+def show(
+    what: Annotated[str, Parameter(help="config, a component's name, or the (beginning of the) name of a run.")],
+    *,
+    store: StoreOption = DEFAULT_STORE,
+    json: JsonOption = False,
+) -> None:
+    """Show a run, a component's settings, or (`show config`) all settings of a run."""
+    from recombine.cli.listing import show_command
+
+    show_command(what, store, as_json=json)
+
+
+@app.command
+def verdicts(
+    *,
+    profile: Annotated[str | None, Parameter(help="Only studies that ran in this profile.")] = None,
+    store: StoreOption = DEFAULT_STORE,
+    json: JsonOption = False,
+) -> None:
+    """The verdicts of all studies in a store, corrected for their number."""
+    from recombine.cli.listing import verdicts_command
+
+    verdicts_command(profile, store, as_json=json)
+
+
+@app.command
+def report(
+    study: Annotated[str | None, Parameter(help="The study; needed when the store holds several.")] = None,
+    *,
+    out: Annotated[Path, Parameter(name=("--out", "-o"), help="The file to write.")] = Path("report.html"),
+    store: StoreOption = DEFAULT_STORE,
+    json: JsonOption = False,
+) -> None:
+    """Write a study's report: one HTML file that opens from disk."""
+    from recombine.cli.commands import report_command
+
+    report_command(study, out, store, as_json=json)
+
+
+@app.command
+def doctor(
+    *,
+    store: Annotated[Path | None, Parameter(name="--store", help="Also check this store.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Check the installation, the machine and a store."""
+    from recombine.cli.listing import doctor_command
+
+    doctor_command(store, as_json=json)
+
+
+@app.command
+def completion(shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(help="The shell.")]) -> None:
+    """Print the completion script of a shell."""
+    sys.stdout.write(app.generate_completion(prog_name="recombine", shell=shell) + "\n")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The entry point: turns errors into messages and exit codes."""
+    given = sys.argv[1:] if arguments is None else arguments
+    sys.exit(_guarded(given))
+
+
+def _guarded(given: list[str]) -> int:
+    as_json = "--json" in given
+    try:
+        # The process is short-lived and often interrupted: cyclopts' own handling would hide the exit code.
+        app(given, exit_on_error=False, print_error=False, result_action="return_value")
+    except RecombineError as error:
+        return _fail(error.message, error.fix, error.exit_code, as_json)
+    except CycloptsError as error:
+        return _fail(str(error), _hint(given), 2, as_json)
+    except KeyboardInterrupt:
+        return _fail("Interrupted. Finished runs are kept.", "run the same command again to go on", 130, as_json)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return 0
+
+
+def _hint(given: list[str]) -> str:
+    commands = [name for name in app if not name.startswith("-")]
+    word = given[0] if given else ""
+    return "see `recombine --help`" if word in commands else did_you_mean(word, commands)
+
+
+def _fail(message: str, fix: str | None, code: int, as_json: bool) -> int:
+    from recombine.cli.output import errors, print_json
+
+    out = errors()
+    out.print(f"error: {message}", style="bold red" if code != 130 else "bold yellow", markup=False, highlight=False)
+    if fix:
+        out.print(f"  {'fix' if code != 130 else 'next'}: {fix}", markup=False, highlight=False)
+    if as_json:
+        print_json({"error": message, "fix": fix, "exit_code": code})
+    return code
+
+
+def unknown(word: str, known: list[str], noun: str) -> BadInput:
+    """The error for a name that does not exist."""
+    return BadInput(f"There is no {noun} called {word!r}.", fix=did_you_mean(word, known))
+
+
+if __name__ == "__main__":
+    main()

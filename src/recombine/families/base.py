@@ -1,0 +1,78 @@
+"""What every task family provides: tasks, batches, scores."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from recombine.component import Component
+from recombine.spaces.base import Space
+
+
+class Task(eqx.Module):
+    """One task: a combination with the coefficients of its constituents."""
+
+    combination: Int[Array, " slots"]
+    coefficients: Float[Array, " slots"]
+    """Zero where the row is padded."""
+    vector: Float[Array, " width"]
+    """z: the coefficients at their constituents. What an encoding tells and a probe reads."""
+
+
+class Batch(eqx.Module):
+    """Examples of one task."""
+
+    inputs: Float[Array, "sample feature"]
+    targets: Float[Array, "sample output"]
+    mask: Float[Array, " sample"]
+    """One where an example counts, zero where it is padding."""
+
+
+TaskScores = Mapping[str, Float[Array | np.ndarray, "..."]]
+"""Additive statistics of tasks: summed over any set of tasks they give that set's metrics."""
+
+
+class Teacher(eqx.Module):
+    """A drawn family. Functions are unbatched; the caller vmaps."""
+
+    @abc.abstractmethod
+    def task(self, row: Int[Array, " slots"], key: Array) -> Task:
+        """A task of this combination (its coefficients are random)."""
+
+    @abc.abstractmethod
+    def batch(self, task: Task, key: Array, samples: int) -> Batch:
+        """Fresh examples of a task."""
+
+
+class Family(Component, abc.ABC):
+    """The configuration of a family. It owns its metrics."""
+
+    @property
+    @abc.abstractmethod
+    def input_size(self) -> int:
+        """Features of one input."""
+
+    @property
+    @abc.abstractmethod
+    def output_size(self) -> int:
+        """Numbers that the model must give for one input."""
+
+    @abc.abstractmethod
+    def draw(self, space: Space, key: Array) -> Teacher:
+        """The family of one replicate."""
+
+    @abc.abstractmethod
+    def score(self, batch: Batch, predictions: Float[Array, "sample output"]) -> TaskScores:
+        """The additive statistics of one task."""
+
+    @abc.abstractmethod
+    def headline(self, scores: TaskScores) -> Float[Array, ""]:
+        """The main metric of many tasks (leading axis), pooled."""
+
+    @abc.abstractmethod
+    def metrics(self, scores: TaskScores) -> dict[str, float]:
+        """All metrics of many tasks (leading axis), by name. The first is the headline."""

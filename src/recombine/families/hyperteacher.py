@@ -1,0 +1,145 @@
+"""A network whose hidden layers are sums of the active modules' weights."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+from pydantic import PositiveInt
+
+from recombine.families.base import Batch, Task, Teacher
+from recombine.families.regression import RegressionFamily
+from recombine.spaces.base import Space
+
+Coefficients = Literal["discrete", "k-hot", "continuous"]
+
+LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+
+fan_in_normal = jax.nn.initializers.variance_scaling(
+    3**0.5, "fan_in", "truncated_normal", in_axis=-2, out_axis=-1, batch_axis=()
+)
+
+
+class Modules(eqx.Module):
+    """The weights of some modules in one layer."""
+
+    weights: Float[Array, "module feature hidden"]
+    biases: Float[Array, "module hidden"]
+
+    @staticmethod
+    def draw(modules: int, features: int, hidden: int, bias: bool, key: Array) -> Modules:
+        by_weight, by_bias = jax.random.split(key)
+        each = jax.random.split(by_weight, modules)
+        weights = jax.vmap(lambda one: fan_in_normal(one, (features, hidden)))(each)
+        biases = jax.random.uniform(by_bias, (modules, hidden), maxval=0.5)
+        return Modules(weights, biases if bias else jnp.zeros_like(biases))
+
+    def pick(self, row: Int[Array, " slots"]) -> Modules:
+        """The modules of a combination. A pad picks any module: its coefficient is zero."""
+        return Modules(self.weights.at[row].get(mode="clip"), self.biases.at[row].get(mode="clip"))
+
+
+def draw_coefficients(law: Coefficients, slots: int, key: Array) -> Float[Array, " slots"]:
+    """Coefficients of the active constituents, redrawn every time that a task is sampled."""
+    if law == "discrete":
+        index = jnp.floor(jax.random.uniform(key, (slots,)) * len(LEVELS)).astype(jnp.int32)
+        return jnp.array(LEVELS)[index]
+    if law == "continuous":
+        return jax.random.uniform(key, (slots,), minval=LEVELS[0], maxval=LEVELS[-1])
+    return jnp.ones(slots)
+
+
+def respond(
+    layers: tuple[Modules, ...],
+    readout: Float[Array, "hidden output"],
+    coefficients: Float[Array, " slots"],
+    inputs: Float[Array, "sample feature"],
+) -> Float[Array, "sample output"]:
+    """The teacher's answer: modules are summed by their coefficients, layer by layer, then read out."""
+    hidden = inputs
+    for layer in layers:
+        weight = jnp.einsum("s,sfh->fh", coefficients, layer.weights)
+        hidden = jax.nn.relu(hidden @ weight + coefficients @ layer.biases)
+    return hidden @ readout
+
+
+class HyperteacherShape(RegressionFamily):
+    """Sizes and laws that the hyperteacher and its control share."""
+
+    inputs: PositiveInt = 16
+    """Features of x, which is uniform in [-1, 1]."""
+    hidden: PositiveInt = 16
+    """Units of each hidden layer."""
+    outputs: PositiveInt = 16
+    """Numbers in y."""
+    layers: PositiveInt = 1
+    """Hidden layers, each composed from modules of its own."""
+    coefficients: Coefficients = "discrete"
+    """discrete: one of .5, .6, ..., 1; k-hot: 1; continuous: uniform in [.5, 1]."""
+    bias: bool = True
+    """Whether each module has a bias, uniform in [0, .5)."""
+
+    @property
+    def input_size(self) -> int:
+        return self.inputs
+
+    @property
+    def output_size(self) -> int:
+        return self.outputs
+
+    @property
+    def layer_shapes(self) -> tuple[tuple[int, int], ...]:
+        """Features and units of each hidden layer."""
+        sizes = [self.inputs] + [self.hidden] * self.layers
+        return tuple(zip(sizes[:-1], sizes[1:], strict=True))
+
+
+class ShapedTeacher(Teacher):
+    """Tasks and inputs that the hyperteacher and its control share; they differ in where the modules come from."""
+
+    space: Space = eqx.field(static=True)
+    shape: HyperteacherShape = eqx.field(static=True)
+
+    def modules(self, row: Int[Array, " slots"]) -> tuple[tuple[Modules, ...], Float[Array, "hidden output"]]:
+        """The modules of a combination's slots in each layer, and the readout."""
+        raise NotImplementedError
+
+    def task(self, row: Int[Array, " slots"], key: Array) -> Task:
+        drawn = draw_coefficients(self.shape.coefficients, self.space.slots, key)
+        coefficients = jnp.where(row < self.space.width, drawn, 0.0)
+        return Task(row, coefficients, self.space.vector(row, coefficients))
+
+    def batch(self, task: Task, key: Array, samples: int) -> Batch:
+        inputs = jax.random.uniform(key, (samples, self.shape.inputs), minval=-1.0)
+        layers, readout = self.modules(task.combination)
+        # By the square root of the most active modules, also when fewer are active.
+        scaled = task.coefficients / self.space.slots**0.5
+        return Batch(inputs, respond(layers, readout, scaled, inputs), jnp.ones(samples))
+
+
+class HyperteacherTeacher(ShapedTeacher):
+    """One set of modules for all combinations."""
+
+    shared: tuple[Modules, ...]
+    readout: Float[Array, "hidden output"]
+
+    def modules(self, row: Int[Array, " slots"]) -> tuple[tuple[Modules, ...], Float[Array, "hidden output"]]:
+        return tuple(layer.pick(row) for layer in self.shared), self.readout
+
+
+class Hyperteacher(HyperteacherShape):
+    """y = readout . relu(sum over active modules of coefficient x (weights x + bias))."""
+
+    kind: Literal["hyperteacher"] = "hyperteacher"
+
+    def draw(self, space: Space, key: Array) -> HyperteacherTeacher:
+        *by_layer, by_readout = jax.random.split(key, self.layers + 1)
+        shared = tuple(
+            Modules.draw(space.width, *shape, self.bias, layer_key)
+            for shape, layer_key in zip(self.layer_shapes, by_layer, strict=True)
+        )
+        readout = fan_in_normal(by_readout, (self.hidden, self.outputs))
+        return HyperteacherTeacher(space=space, shape=self, shared=shared, readout=readout)

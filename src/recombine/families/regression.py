@@ -1,0 +1,40 @@
+"""Scores of families whose targets are real numbers: R2 in its three forms."""
+
+from __future__ import annotations
+
+import abc
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from recombine.families.base import Batch, Family, TaskScores
+
+
+class RegressionFamily(Family, abc.ABC):
+    """R2 as pooled (headline), as the literature's mean of ratios, and as the median over tasks."""
+
+    def score(self, batch: Batch, predictions: Float[Array, "sample output"]) -> TaskScores:
+        weight = batch.mask[:, None]
+        count = weight.sum()
+        mean = (weight * batch.targets).sum(0) / count
+        error = weight * (batch.targets - predictions) ** 2
+        spread = weight * (batch.targets - mean) ** 2
+        variance = spread.sum(0) / count
+        return {
+            "error": error.sum(),
+            "spread": spread.sum(),
+            # Mean over samples and units of error / variance of that unit: heavy-tailed where a unit hardly varies.
+            "ratio": (error / variance).sum() / (count * error.shape[1]),
+        }
+
+    def headline(self, scores: TaskScores) -> Float[Array, ""]:
+        return 1 - jnp.sum(scores["error"]) / jnp.sum(scores["spread"])
+
+    def metrics(self, scores: TaskScores) -> dict[str, float]:
+        error, spread = np.asarray(scores["error"], float), np.asarray(scores["spread"], float)
+        return {
+            "r2": float(1 - error.sum() / spread.sum()),
+            "r2_ratio": float(1 - np.mean(np.asarray(scores["ratio"], float))),
+            "r2_median": float(np.median(1 - error / spread)),
+        }

@@ -1,0 +1,71 @@
+"""Numbers, intervals and margins as a reader says them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+MINUS = "\N{MINUS SIGN}"
+NOTHING = "\N{EN DASH}"
+"""Stands where a number is missing."""
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """A number with so many decimals, with a real minus sign."""
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    text = f"{abs(value):.{digits}f}"
+    return f"{MINUS}{text}" if value < 0 and float(text) != 0 else text
+
+
+def signed(value: float | None, digits: int = 2) -> str:
+    """A number that always shows its sign: an effect."""
+    text = number(value, digits)
+    return text if text in (NOTHING, number(0.0, digits)) or text.startswith(MINUS) else f"+{text}"
+
+
+def margin_number(value: float) -> str:
+    """A margin with the decimals that it was written with."""
+    digits = next((count for count in range(1, 6) if math.isclose(round(value, count), value)), 6)
+    return number(value, max(digits, 2) if value % 1 else 0)
+
+
+def interval_in_words(interval: Sequence[float | None] | None) -> str:
+    """Both ends of an interval, or a dash."""
+    low, high = interval if interval is not None and len(interval) == 2 else (None, None)
+    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+        return "no interval"
+    return f"{signed(low)} to {signed(high)}"
+
+
+def margin_in_words(direction: str | None, margin: float | None) -> str:
+    """Where the whole interval must lie for the claim to hold."""
+    if margin is None or not math.isfinite(margin):
+        return "no margin"
+    at = margin_number(abs(margin))
+    threshold = margin_number(margin)
+    match direction:
+        case "greater":
+            return f"holds above +{at}"
+        case "less":
+            return f"holds below {MINUS}{at}"
+        case "equivalent":
+            return f"holds within \N{PLUS-MINUS SIGN}{at}"
+        case "above":
+            return f"holds above {threshold}"
+        case "below":
+            return f"holds below {threshold}"
+        case _:
+            return f"margin {threshold}"
+
+
+def p_in_words(p: float | None) -> str:
+    """A p value, not more exact than it is."""
+    if p is None or not math.isfinite(p):
+        return NOTHING
+    return "< 0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+
+
+def count_of(number: int, noun: str) -> str:
+    """`1 replicate`, `4 replicates`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

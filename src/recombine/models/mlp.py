@@ -1,0 +1,75 @@
+"""A plain multi-layer perceptron on the code and the input, side by side."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+from pydantic import Field, PositiveInt, model_validator
+
+from recombine.models.base import Model, Network, Trace
+
+lecun_normal = jax.nn.initializers.lecun_normal()
+
+
+class Layer(eqx.Module):
+    """An affine map."""
+
+    weight: Float[Array, "feature unit"]
+    bias: Float[Array, " unit"]
+
+
+class MLPNetwork(Network):
+    """ReLU layers, then an affine readout."""
+
+    layers: tuple[Layer, ...]
+
+    def trace(
+        self, code: Float[Array, " code"], inputs: Float[Array, "sample feature"]
+    ) -> tuple[Float[Array, "sample output"], Trace]:
+        first, *middle, last = self.layers
+        # concat(code, x) @ W, with the code's part computed once a task instead of once an example.
+        told = code @ first.weight[: code.shape[0]] + first.bias
+        hidden = jax.nn.relu(inputs @ first.weight[code.shape[0] :] + told)
+        sites = {"hidden 1": hidden}
+        for number, layer in enumerate(middle, start=2):
+            hidden = jax.nn.relu(hidden @ layer.weight + layer.bias)
+            sites[f"hidden {number}"] = hidden
+        return hidden @ last.weight + last.bias, sites
+
+
+class MLP(Model):
+    """`depth` hidden layers of `width` units, or a list of `widths`."""
+
+    kind: Literal["mlp"] = "mlp"
+    width: PositiveInt = 256
+    """Units of each hidden layer."""
+    depth: PositiveInt = 4
+    """Number of hidden layers."""
+    widths: tuple[PositiveInt, ...] | None = Field(default=None, min_length=1)
+    """Units of each hidden layer, one by one; instead of width and depth."""
+
+    @model_validator(mode="after")
+    def _one_of(self) -> MLP:
+        defaults = (type(self).model_fields["width"].default, type(self).model_fields["depth"].default)
+        if self.widths is not None and (self.width, self.depth) != defaults:
+            raise ValueError("give either widths or width and depth, not both")
+        return self
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """The units of each hidden layer."""
+        return self.widths or (self.width,) * self.depth
+
+    def draw(self, code_size: int, input_size: int, output_size: int, key: Array) -> MLPNetwork:
+        sizes = (code_size + input_size, *self.hidden, output_size)
+        keys = jax.random.split(key, len(sizes) - 1)
+        layers = tuple(
+            Layer(lecun_normal(one, (features, units)), jnp.zeros(units))
+            for one, (features, units) in zip(keys, itertools.pairwise(sizes), strict=True)
+        )
+        return MLPNetwork(layers)

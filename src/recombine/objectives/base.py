@@ -1,0 +1,47 @@
+"""What a model is trained for."""
+
+from __future__ import annotations
+
+import abc
+
+import equinox as eqx
+import optax
+from jaxtyping import Array, Float, Int, PyTree
+
+from recombine.component import Component
+from recombine.families.base import Batch
+from recombine.models.base import Network
+
+
+class TrainState(eqx.Module):
+    """Everything that training changes: what a checkpoint holds."""
+
+    network: Network
+    optimiser: PyTree
+    step: Int[Array, ""]
+
+
+class Objective(Component, abc.ABC):
+    """The configuration of an objective. Batches have a leading task axis here."""
+
+    @abc.abstractmethod
+    def init(self, network: Network, optimiser: optax.GradientTransformation) -> TrainState:
+        """The state before the first step."""
+
+    @abc.abstractmethod
+    def step(
+        self,
+        state: TrainState,
+        codes: Float[Array, "task code"],
+        batch: Batch,
+        key: Array,
+        optimiser: optax.GradientTransformation,
+        rate: Float[Array, ""],
+    ) -> tuple[TrainState, Float[Array, ""]]:
+        """One update, and the loss before it. `optimiser` has unit rate; its updates are scaled by `rate`."""
+
+    @abc.abstractmethod
+    def evaluate(
+        self, network: Network, codes: Float[Array, "task code"], batch: Batch, key: Array
+    ) -> Float[Array, "task sample output"]:
+        """The network's predictions."""

@@ -1,0 +1,90 @@
+"""How well a network does on each task: trained, held out, by combination, constituent and coverage stratum."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal
+
+import jax
+import numpy as np
+from jaxtyping import Array, Int
+from pydantic import PositiveInt
+
+from recombine.families.base import Family
+from recombine.models.base import Network
+from recombine.objectives.base import Objective
+from recombine.probes.base import Measured, Measurement
+from recombine.probes.tasks import over_tasks
+from recombine.supports.regions import STRATA, stratum
+from recombine.training.prepare import Setting
+from recombine.training.program import draw_examples, score_tasks
+from recombine.training.streams import Stream
+
+MAP_LIMIT = 4096
+"""In spaces up to this size the validation side and the rest are scored too: the map shows them."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ScoreTask:
+    """Scores one task. Hashable, so that runs with equal parts share one compiled program."""
+
+    family: Family
+    objective: Objective
+    samples: int
+
+    def __call__(self, network: Network, teacher: Any, encoder: Any, row: Array, key: Array) -> Any:
+        by_data, by_model = jax.random.split(key)
+        _, code, batch = draw_examples(teacher, encoder, row, by_data, self.samples)
+        one = jax.tree.map(lambda leaf: leaf[None], (code, batch))
+        scores = score_tasks(self.family, self.objective, network, *one, by_model)
+        return {name: values[0] for name, values in scores.items()}
+
+
+class Scores(Measurement):
+    """The family's metrics on fresh tasks of trained and of held-out combinations (test side)."""
+
+    kind: Literal["scores"] = "scores"
+    combinations: PositiveInt = 512
+    """The most combinations that are scored in each region."""
+    draws: PositiveInt = 4
+    """Tasks (draws of coefficients) of each combination."""
+    samples: PositiveInt = 64
+    """Examples of each task."""
+
+    def rows(self, setting: Setting) -> dict[str, Int[np.ndarray, "n slots"]]:
+        """The combinations to score, by region. `validation` and `rest` are for the map only."""
+        regions, number = setting.regions, self.combinations
+        found = {
+            "trained": regions.require("trained", number),
+            "held_out": regions.require("held_out", number, "test"),
+        }
+        if setting.config.space.size <= MAP_LIMIT:
+            found["validation"] = regions.rows("held_out", number, "validation")
+            found["rest"] = regions.rows("rest", MAP_LIMIT)
+        return found
+
+    def measure(self, setting: Setting, network: Network) -> Measured:
+        config = setting.config
+        by_region = self.rows(setting)
+        region = np.repeat(list(by_region), [len(rows) for rows in by_region.values()])
+        rows = np.concatenate(list(by_region.values()))
+        tasks, names = np.repeat(rows, self.draws, axis=0), np.repeat(region, self.draws)
+        compute = ScoreTask(config.family, config.objective, self.samples)
+        scores = over_tasks(compute, setting, network, tasks, Stream.TEST)
+        layer = np.repeat(stratum(rows, setting.regions.moment), self.draws)
+
+        summary: dict[str, float] = {}
+        chosen = {"in": names == "trained", "held_out": names == "held_out"}
+        chosen |= {name: (names == "held_out") & (layer == name) for name in STRATA}
+        for where, mask in chosen.items():
+            if mask.any():
+                metrics = config.family.metrics({name: values[mask] for name, values in scores.items()})
+                summary |= {f"{metric}_{where}": value for metric, value in metrics.items()}
+        columns: dict[str, list[Any]] = {
+            "combination": [config.space.name(row) for row in tasks],
+            "constituents": [list(config.space.constituents(row)) for row in tasks],
+            "draw": np.tile(np.arange(self.draws), len(rows)).tolist(),
+            "region": names.tolist(),
+            "stratum": layer.tolist(),
+        }
+        return Measured(summary, columns | {name: values.tolist() for name, values in scores.items()})

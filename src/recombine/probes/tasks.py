@@ -1,0 +1,46 @@
+"""Tasks for measurements: drawn in compiled batches of one shape, from a stream of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Int, PyTree
+
+from recombine.training.compiling import compiled
+from recombine.training.prepare import Setting
+from recombine.training.streams import Stream, stream_key
+
+BATCH = 512
+"""Tasks in one compiled call; the last batch is padded, so that every run of a shape shares one program."""
+
+
+def over_tasks(
+    compute: Callable[..., PyTree],
+    setting: Setting,
+    dynamic: PyTree,
+    rows: Int[np.ndarray, "n slots"],
+    stream: Stream,
+    batch: int = BATCH,
+) -> dict[str, np.ndarray]:
+    """`compute(dynamic, teacher, encoder, row, key)` for each row, as numpy arrays with a leading task axis.
+
+    The key of a task depends on its place in `rows` alone, not on how the rows are cut into batches.
+    """
+    base = stream_key(setting.data_key, stream)
+    parts: list[dict[str, Any]] = []
+    for start in range(0, len(rows), batch):
+        index = np.arange(start, start + batch)
+        padded = rows[np.minimum(index, len(rows) - 1)]
+        keys = jax.vmap(lambda number: jax.random.fold_in(base, number))(jnp.asarray(index))
+        part = _vmapped(compute, dynamic, setting.teacher, setting.encoder, jnp.asarray(padded), keys)
+        parts.append(jax.tree.map(np.asarray, part))
+    return {name: np.concatenate([part[name] for part in parts])[: len(rows)] for name in parts[0]}
+
+
+@compiled
+def _vmapped(compute: Any, dynamic: Any, teacher: Any, encoder: Any, rows: Any, keys: Any) -> Any:
+    return jax.vmap(lambda row, key: compute(dynamic, teacher, encoder, row, key))(rows, keys)

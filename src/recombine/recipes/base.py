@@ -1,0 +1,35 @@
+"""How a model is trained: optimiser, schedule, batch, steps."""
+
+from __future__ import annotations
+
+import abc
+
+import optax
+from jaxtyping import Array, Float
+from pydantic import PositiveFloat, PositiveInt
+
+from recombine.component import Component
+
+PER_RUN = frozenset({"rate", "steps"})
+"""Fields that are arrays of the compiled program, so that runs with different values share it."""
+
+
+class Recipe(Component, abc.ABC):
+    """The configuration of a recipe."""
+
+    rate: PositiveFloat
+    """The learning rate at its height."""
+    steps: PositiveInt
+    """How many updates are made, unless a target is reached first."""
+    tasks: PositiveInt
+    """Tasks in a batch."""
+    samples: PositiveInt
+    """Examples of each task in a batch."""
+
+    @abc.abstractmethod
+    def optimiser(self) -> optax.GradientTransformation:
+        """The optimiser at unit rate."""
+
+    @abc.abstractmethod
+    def schedule(self, done: Float[Array, ""]) -> Float[Array, ""]:
+        """The factor on the rate after a share `done` of all steps."""

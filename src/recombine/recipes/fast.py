@@ -1,0 +1,91 @@
+"""Muon in blocks with a linearly decaying rate: the same result in a fraction of the time."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import optax
+import optax.contrib
+from jaxtyping import Array, Float
+from pydantic import PositiveFloat, PositiveInt
+
+from recombine.recipes.base import Recipe
+
+COEFFICIENTS = (
+    (8.28721201814563, -23.595886519098837, 17.300387312530933),
+    (4.107059111542203, -2.9478499167379106, 0.5448431082926601),
+    (3.9486908534822946, -2.908902115962949, 0.5518191394370137),
+)
+"""The first Newton-Schulz polynomials of Polar Express (Amsel et al. 2025, arXiv 2505.16932). They bring singular
+values between .01 and 1 to between .18 and 1.87, around one. Closer is not better here: Muon's usual five
+iterations, which give .7 to 1.2, need as many training steps."""
+
+
+def split(weight: Array, block: int) -> Array:
+    """A matrix with both sides beyond `block` as (features, blocks, units of a block), padded with zeros."""
+    if weight.ndim != 2 or min(weight.shape) <= block:
+        return weight
+    features, units = weight.shape
+    number = math.ceil(units / block)
+    wide = math.ceil(units / number)
+    return jnp.pad(weight, ((0, 0), (0, number * wide - units))).reshape(features, number, wide)
+
+
+def join(blocks: Array, like: Array) -> Array:
+    """The inverse of `split`."""
+    if blocks.shape == like.shape:
+        return blocks
+    return blocks.reshape(blocks.shape[0], -1)[:, : like.shape[1]]
+
+
+def _dimensions(weights: optax.Params) -> optax.Params:
+    """Matrices, whole or split, are Muon's; vectors are Adam's."""
+    return jax.tree.map(
+        lambda weight: optax.contrib.MuonDimensionNumbers(0, weight.ndim - 1) if weight.ndim > 1 else None,
+        weights,
+    )
+
+
+def block_muon(block: int, iterations: int) -> optax.GradientTransformation:
+    """Muon at unit rate that orthogonalises a matrix by blocks of its units: at most `block` in each.
+
+    A whole n x n matrix costs n^3 an iteration, its blocks n^2 x block. Per step they train as well.
+    """
+    muon = optax.contrib.muon(
+        1.0,
+        ns_coeffs=COEFFICIENTS[:iterations],
+        ns_steps=iterations,
+        muon_weight_dimension_numbers=_dimensions,
+    )
+
+    def cut(tree: optax.Params) -> optax.Params:
+        return jax.tree.map(lambda weight: split(weight, block), tree)
+
+    def update(
+        updates: optax.Updates, state: optax.OptState, params: optax.Params | None = None
+    ) -> tuple[optax.Updates, optax.OptState]:
+        made, kept = muon.update(cut(updates), state, None if params is None else cut(params))
+        return jax.tree.map(join, made, updates), kept
+
+    return optax.GradientTransformation(lambda params: muon.init(cut(params)), update)
+
+
+class Fast(Recipe):
+    """Muon in blocks, rate falling linearly to zero; 128 tasks of 8 samples."""
+
+    kind: Literal["fast"] = "fast"
+    rate: PositiveFloat = 0.02
+    steps: PositiveInt = 500
+    tasks: PositiveInt = 128
+    samples: PositiveInt = 8
+    block: PositiveInt = 128
+    """A matrix is orthogonalised by blocks of at most so many units."""
+
+    def optimiser(self) -> optax.GradientTransformation:
+        return block_muon(self.block, len(COEFFICIENTS))
+
+    def schedule(self, done: Float[Array, ""]) -> Float[Array, ""]:
+        return 1 - done

@@ -1,0 +1,35 @@
+"""AdamW at a constant rate: the published recipe."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float
+from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
+
+from recombine.recipes.base import Recipe
+
+
+class Paper(Recipe):
+    """AdamW, constant rate, no clipping, no decay of vectors; 128 tasks of 16 samples, 300,000 steps."""
+
+    kind: Literal["paper"] = "paper"
+    rate: PositiveFloat = 3e-4
+    steps: PositiveInt = 300_000
+    tasks: PositiveInt = 128
+    samples: PositiveInt = 16
+    decay: NonNegativeFloat = 3e-3
+    """Weight decay of matrices."""
+
+    def optimiser(self) -> optax.GradientTransformation:
+        return optax.adamw(
+            1.0,
+            weight_decay=self.decay,
+            mask=lambda weights: jax.tree.map(lambda weight: weight.ndim > 1, weights),
+        )
+
+    def schedule(self, done: Float[Array, ""]) -> Float[Array, ""]:
+        return jnp.ones_like(done)

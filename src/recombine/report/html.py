@@ -1,0 +1,166 @@
+"""One self-contained page: the question, the verdicts, the figures, the numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import numbers
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from recombine.errors import BadInput
+from recombine.figures.base import Figure
+from recombine.figures.embed import DRAW, chart_json, policy, vega_bundle
+from recombine.figures.files import write_whole
+from recombine.figures.theme import VERDICTS
+from recombine.figures.verdict_forest import in_order
+from recombine.figures.wording import (
+    NOTHING,
+    count_of,
+    interval_in_words,
+    margin_in_words,
+    number,
+    p_in_words,
+    signed,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Rows of numbers and words. A cell may be a number, a text, a bool or None."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise BadInput(
+                    f"A row of table {self.title!r} has {len(row)} cells, but there are "
+                    f"{len(self.columns)} columns.",
+                    fix="give each row a cell for each column; None leaves one empty",
+                )
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """Everything that stands on the page."""
+
+    title: str
+    question: str
+    answer: str
+    """One plain sentence, made from the verdicts."""
+    verdicts: Sequence[Mapping[str, Any]] = ()
+    """Verdict records, as `Verdict.record()` makes them."""
+    figures: Sequence[Figure] = ()
+    tables: Sequence[Table] = ()
+    facts: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Settings and provenance."""
+
+
+def write_report(report: Report, path: str | Path) -> Path:
+    """Write the page as one file that opens from disk without a network, and return its path."""
+    path = Path(path)
+    if path.is_dir():
+        raise BadInput(
+            f"{path} is a folder.", fix=f"give the file a name, for instance {path / 'report.html'}"
+        )
+    return write_whole(path, render_report(report))
+
+
+def render_report(report: Report) -> str:
+    """The page as text."""
+    folder = resources.files("recombine.report")
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["cell"] = cell
+    bundle = vega_bundle() if report.figures else ""
+    # Only what this package wrote itself is marked as safe: two scripts, the style sheet, and JSON that has
+    # been escaped for its place.
+    return environment.get_template("report.html.j2").render(
+        report=report,
+        counts=verdict_counts(report.verdicts),
+        verdicts=[_verdict(record) for record in in_order(report.verdicts)],
+        figures=[(figure, Markup(chart_json(figure.chart))) for figure in report.figures],
+        tables=[(table, _numeric_columns(table)) for table in report.tables],
+        policy=policy(bundle, DRAW),
+        style=Markup((folder / "report.css").read_text(encoding="utf-8")),
+        bundle=Markup(bundle),
+        draw=Markup(DRAW),
+    )
+
+
+def cell(value: object) -> str:
+    """A cell as a reader wants it: numbers short, missing ones as a dash."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, numbers.Integral):
+        return number(int(value), 0)
+    if isinstance(value, numbers.Real):
+        size = abs(float(value))
+        if size and math.isfinite(size) and not 0.001 <= size < 1e6:
+            return f"{float(value):.2e}"
+        return number(float(value), 3 if size < 10 else 1)
+    return str(value)
+
+
+def _numeric_columns(table: Table) -> list[bool]:
+    """Which columns hold numbers only, and stand to the right."""
+    columns = [[row[index] for row in table.rows] for index in range(len(table.columns))]
+    return [
+        any(_is_number(value) for value in column)
+        and all(value is None or _is_number(value) for value in column)
+        for column in columns
+    ]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _verdict(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A verdict record in the words of the page."""
+    word = str(record.get("verdict", "inconclusive"))
+    role = str(record.get("role", "claim"))
+    p = record.get("p_adjusted") if record.get("p_adjusted") is not None else record.get("p")
+    details = [
+        ("effect", signed(record.get("effect"))),
+        ("95 % interval", interval_in_words(record.get("interval"))),
+        ("margin", margin_in_words(record.get("direction"), record.get("margin"))),
+        ("p, corrected" if record.get("p_adjusted") is not None else "p", p_in_words(p)),
+        ("replicates", cell(record.get("replicates"))),
+    ]
+    kind = "primary claim" if record.get("primary") else "secondary claim" if role == "claim" else role
+    return {
+        # Only a known word becomes part of a class name.
+        "word": word,
+        "kind_of_word": word if word in VERDICTS else "inconclusive",
+        "kind": kind,
+        "primary": bool(record.get("primary")),
+        "claim": str(record.get("claim", "")),
+        "study": str(record.get("study", "")),
+        "statement": str(record.get("statement") or record.get("claim", "")),
+        "note": str(record.get("note") or ""),
+        "details": details,
+    }
+
+
+def verdict_counts(verdicts: Sequence[Mapping[str, Any]]) -> str:
+    """How many verdicts of each kind there are, in words."""
+    words = [str(record.get("verdict")) for record in verdicts]
+    found = [f"{words.count(word)} {word}" for word in VERDICTS if word in words]
+    return f"{count_of(len(words), 'claim')}: {', '.join(found)}" if found else "no claims"

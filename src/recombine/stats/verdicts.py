@@ -1,0 +1,193 @@
+"""Claims, and the verdicts that replicates give on them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from recombine.errors import BadInput, did_you_mean
+from recombine.stats.correction import benjamini_hochberg, holm
+from recombine.stats.intervals import Floats, mean_and_error
+from recombine.stats.rule import Direction, Word, decide
+
+__all__ = ["ALPHA", "Claim", "Direction", "Role", "Verdict", "Word", "judge", "settle"]
+
+Role = Literal["claim", "control", "precondition"]
+
+ALPHA = 0.05
+"""What an adjusted p must not exceed; the words themselves come from the interval at 1 - ALPHA."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement about an effect, with its direction and margin, written down before the run."""
+
+    name: str
+    study: str
+    statement: str
+    direction: Direction
+    margin: float
+    """A distance from no effect; for `above` and `below` the threshold itself."""
+    primary: bool = False
+    role: Role = "claim"
+    needs: tuple[str, ...] = ()
+    """The names of claims of the same study without which this one decides nothing."""
+    version: int = 1
+
+    def __post_init__(self) -> None:
+        where = f"Claim {self.name!r} of study {self.study!r}"
+        for field, options in (("direction", get_args(Direction)), ("role", get_args(Role))):
+            value = getattr(self, field)
+            if value not in options:
+                raise BadInput(f"{where} has the {field} {value!r}.", fix=did_you_mean(str(value), options))
+        distance = self.direction not in ("above", "below")
+        if not math.isfinite(self.margin) or (distance and self.margin < 0):
+            raise BadInput(
+                f"{where} has the margin {self.margin}.",
+                fix="give a distance from no effect, 0 or more" if distance else "give a finite threshold",
+            )
+        if self.primary and self.role != "claim":
+            raise BadInput(f"{where} is a {self.role} and primary.", fix="only a claim can be primary")
+
+    @property
+    def wanted(self) -> Word:
+        """The word that says that the claim holds."""
+        return "equivalent" if self.direction == "equivalent" else "supported"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the replicates say about a claim."""
+
+    claim: Claim
+    verdict: Word
+    effect: float
+    low: float
+    high: float
+    replicates: int
+    """How many effects were finite and so counted."""
+    p: float
+    p_adjusted: float | None = None
+    """None until the verdict is settled together with the others."""
+    note: str = ""
+    alone: Verdict | None = None
+    """The verdict as it was judged, before it was settled."""
+
+    def record(self) -> dict[str, Any]:
+        """The verdict as plain values for JSON. Numbers that are not finite become None."""
+        claim = self.claim
+        return {
+            "claim": claim.name,
+            "study": claim.study,
+            "statement": claim.statement,
+            "role": claim.role,
+            "primary": claim.primary,
+            "needs": list(claim.needs),
+            "version": claim.version,
+            "direction": claim.direction,
+            "margin": claim.margin,
+            "verdict": self.verdict,
+            "verdict_alone": (self.alone or self).verdict,
+            "effect": _finite(self.effect),
+            "interval": [_finite(self.low), _finite(self.high)],
+            "replicates": self.replicates,
+            "p": _finite(self.p),
+            "p_adjusted": _finite(self.p_adjusted),
+            "note": self.note,
+        }
+
+
+def judge(claim: Claim, effects: npt.ArrayLike) -> Verdict:
+    """The verdict on one claim, from one effect for each replicate. Failed runs (NaN, inf) are left out."""
+    given = np.asarray(effects, dtype=float)
+    if given.ndim != 1:
+        raise BadInput(
+            f"Claim {claim.name!r} got effects of shape {given.shape}.",
+            fix="give one effect for each replicate: average within replicates first",
+        )
+    sample = given[np.isfinite(given)]
+    count = len(sample)
+    notes = []
+    if count < len(given):
+        notes.append(f"{len(given) - count} of {len(given)} effects are not finite and were left out")
+    if count < 2:
+        notes.append(f"{count} of the at least 2 effects that a verdict needs")
+        effect = float(sample[0]) if count else math.nan
+        return Verdict(claim, "inconclusive", effect, math.nan, math.nan, count, 1.0, note="; ".join(notes))
+    mean, error = mean_and_error(sample)
+    if error == 0:
+        notes.append(f"all {count} effects are equal")
+    found = decide(claim.direction, mean, error, count, claim.margin)
+    word = cast(Word, found.word.item())
+    low, high, p = float(found.low), float(found.high), float(found.p)
+    return Verdict(claim, word, float(mean), low, high, count, p, note="; ".join(notes))
+
+
+def settle(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """All verdicts together, in the same order: corrected for their number, and subject to their preconditions.
+
+    Holm over the primary claims, Benjamini-Hochberg over all others. A verdict that does not survive, or whose
+    precondition does not hold, becomes inconclusive. Settling what is settled already changes nothing.
+    """
+    alone = [verdict.alone or verdict for verdict in verdicts]
+    _check_names(alone)
+    settled: list[Verdict] = list(alone)
+    families: tuple[tuple[bool, str, Callable[[list[float]], Floats]], ...] = (
+        (True, "Holm", holm),
+        (False, "Benjamini-Hochberg", benjamini_hochberg),
+    )
+    for primary, name, correct in families:
+        members = [index for index, verdict in enumerate(alone) if verdict.claim.primary == primary]
+        adjusted = correct([alone[index].p for index in members])
+        for index, p in zip(members, adjusted.tolist(), strict=True):
+            settled[index] = replace(alone[index], p_adjusted=p, alone=alone[index])
+            if p > ALPHA and alone[index].verdict != "inconclusive":
+                reason = f"{alone[index].verdict} alone, but not after correction ({name}: p = {p:.3g})"
+                settled[index] = _inconclusive(settled[index], reason)
+    return _with_preconditions(settled)
+
+
+def _with_preconditions(verdicts: list[Verdict]) -> list[Verdict]:
+    """Verdicts whose preconditions do not hold become inconclusive, and so do those that need them in turn."""
+    current = list(verdicts)
+    while True:
+        known = {(verdict.claim.study, verdict.claim.name): verdict for verdict in current}
+        following = []
+        for verdict in verdicts:
+            failed = []
+            for need in verdict.claim.needs:
+                other = known.get((verdict.claim.study, need))
+                if other is None:
+                    failed.append(f"precondition {need!r} was not judged")
+                elif other.verdict != other.claim.wanted:
+                    failed.append(f"precondition {need!r} is {other.verdict}")
+            following.append(_inconclusive(verdict, "; ".join(failed)) if failed else verdict)
+        if following == current:
+            return current
+        current = following
+
+
+def _inconclusive(verdict: Verdict, reason: str) -> Verdict:
+    note = f"{verdict.note}; {reason}" if verdict.note else reason
+    return replace(verdict, verdict="inconclusive", note=note)
+
+
+def _check_names(verdicts: Sequence[Verdict]) -> None:
+    seen: set[tuple[str, str]] = set()
+    for verdict in verdicts:
+        key = (verdict.claim.study, verdict.claim.name)
+        if key in seen:
+            raise BadInput(
+                f"There are two verdicts on claim {key[1]!r} of study {key[0]!r}.",
+                fix="settle each claim once; give claims of one study different names",
+            )
+        seen.add(key)
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

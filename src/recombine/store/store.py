@@ -1,0 +1,362 @@
+"""The store: one folder a run, named by the hash of what determines its weights.
+
+<store>/recombine.json                  says that this is a store, and its format
+<store>/runs/<run>/manifest.json        what the run is and how it ended; a folder without it is no run
+<store>/runs/<run>/weights.safetensors  the trained network
+<store>/runs/<run>/curves.parquet       scores over steps
+<store>/runs/<run>/measurements/        NAME.parquet and NAME.json, the latter written last
+<store>/checkpoints/<run>.safetensors   runs under way
+<store>/studies/<study>.json            which runs a study used, and its verdicts
+<store>/set-aside/                      damaged folders, moved here, never deleted
+<store>/temporary/                      folders being written
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import logging
+import os
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from recombine.errors import BadInput, StoreError, did_you_mean
+from recombine.models.base import Network
+from recombine.probes.base import Measured, Measurement
+from recombine.store.files import (
+    check_writable,
+    explained,
+    finite,
+    new_folder,
+    read_json,
+    reclaim,
+    size_of,
+    write_json,
+)
+from recombine.store.measurements import names_of, read_measurement, write_measurement
+from recombine.store.provenance import provenance, threads
+from recombine.training.checkpoint import load_tree, save_tree
+from recombine.training.config import RunConfig
+from recombine.training.prepare import Setting
+from recombine.training.train import Outcome
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMAT = 1
+
+MARKER = "recombine.json"
+
+MANIFEST_KEYS = frozenset(
+    {
+        "run",
+        "status",
+        "failed_at",
+        "config",
+        "steps",
+        "seconds",
+        "compile_seconds",
+        "reached",
+        "files",
+        "plan",
+    }
+)
+STUDY_KEYS = frozenset({"study", "profile", "config", "runs", "effects", "provenance"})
+
+log = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredRun:
+    """A run in the store."""
+
+    store: Store
+    run_id: str
+    manifest: dict[str, Any]
+
+    @functools.cached_property
+    def config(self) -> RunConfig:
+        try:
+            return RunConfig.model_validate(self.manifest["config"])
+        except (ValidationError, KeyError) as error:
+            raise StoreError(f"The configuration of run {self.run_id} is not understood: {error}") from error
+
+    @functools.cached_property
+    def setting(self) -> Setting:
+        """The run's support, teacher and encoding, drawn again from its configuration."""
+        return Setting(self.config)
+
+    @functools.cached_property
+    def model(self) -> Network:
+        """The trained network."""
+        if self.manifest["status"] != "complete":
+            raise StoreError(
+                f"Run {self.run_id} failed at step {self.manifest['failed_at']}: it has no weights."
+            )
+        path = self.store.folder(self.run_id) / "weights.safetensors"
+        return load_tree(path, self.setting.network())[0]
+
+
+class Store:
+    """A folder of runs. Readers never lock; a writer's commit is one rename."""
+
+    def __init__(self, path: str | os.PathLike[str], *, create: bool = True) -> None:
+        self.path = Path(path)
+        self.problems: list[str] = []
+        """What could not be read, in words. Reading goes on without it."""
+        with explained(self.path):
+            if self.path.exists() and not self.path.is_dir():
+                raise StoreError(
+                    f"The store {self.path} is a file, not a folder.", fix="choose a folder with --store"
+                )
+            if (self.path / MARKER).exists():
+                self._check_format()
+            elif not create:
+                raise StoreError(
+                    f"There is no store at {self.path}.",
+                    fix="run something first, or name another with --store",
+                )
+            else:
+                self._create()
+            if create:
+                reclaim(self.path / "temporary")
+
+    def _check_format(self) -> None:
+        marker = read_json(self.path / MARKER)
+        found = marker.get("format") if isinstance(marker, dict) else None
+        if found != FORMAT:
+            raise StoreError(
+                f"The store {self.path} has format {found!r}; this recombine knows {FORMAT}.",
+                fix="use the version of recombine that wrote it",
+            )
+
+    def _create(self) -> None:
+        self.path.mkdir(parents=True, exist_ok=True)
+        # Another process may be at the same point: what it writes begins with the marker's name.
+        foreign = [entry.name for entry in self.path.iterdir() if not entry.name.startswith(MARKER)]
+        if foreign and not (self.path / MARKER).exists():
+            raise StoreError(
+                f"The folder {self.path} is not empty and not a store.", fix="choose an empty or a new folder"
+            )
+        write_json(self.path / MARKER, {"format": FORMAT})
+
+    def check_writable(self) -> None:
+        """Raise StoreError if nothing can be written: better before training than after it."""
+        with explained(self.path):
+            check_writable(self.path / "temporary")
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    def folder(self, run_id: str) -> Path:
+        """Where a run lives."""
+        return self.path / "runs" / run_id
+
+    # Runs
+
+    def __contains__(self, config: RunConfig) -> bool:
+        return self.status(config.run_id) is not None
+
+    def status(self, run_id: str) -> str | None:
+        """`complete`, `failed`, or None if there is no sound run of this name."""
+        if not self.folder(run_id).is_dir():
+            return None
+        try:
+            return self._manifest(run_id)["status"]
+        except StoreError as error:
+            self.report(str(error))
+            return None
+
+    def _manifest(self, run_id: str) -> dict[str, Any]:
+        folder = self.folder(run_id)
+        manifest = read_json(folder / "manifest.json")
+        sound = isinstance(manifest, dict) and manifest.keys() >= MANIFEST_KEYS
+        if not sound or manifest["run"] != run_id or not isinstance(manifest["files"], dict):
+            raise StoreError(f"{folder} is damaged: its manifest is not one of run {run_id}.")
+        for name, size in manifest["files"].items():
+            found = size_of(folder / name)
+            if found != size:
+                state = "missing" if found is None else f"{found} bytes long instead of {size}"
+                raise StoreError(f"{folder} is damaged: {name} is {state}.")
+        return manifest
+
+    def report(self, problem: str) -> None:
+        """Note something that could not be read. Reading goes on without it."""
+        if problem not in self.problems:
+            self.problems.append(problem)
+            log.warning(problem)
+
+    def _names(self) -> list[str]:
+        folder = self.path / "runs"
+        return sorted(entry.name for entry in os.scandir(folder) if entry.is_dir()) if folder.is_dir() else []
+
+    def run_ids(self) -> list[str]:
+        """The names of all sound runs."""
+        return [name for name in self._names() if self.status(name) is not None]
+
+    def runs(self, run_ids: Sequence[str] | None = None) -> Iterator[StoredRun]:
+        """All sound runs, or those named."""
+        for run_id in self.run_ids() if run_ids is None else run_ids:
+            try:
+                yield StoredRun(self, run_id, self._manifest(run_id))
+            except StoreError as error:
+                self.report(str(error))
+
+    def load(self, run: str | RunConfig) -> StoredRun:
+        """A run by its name (or the beginning of it) or by its configuration."""
+        wanted = run.run_id if isinstance(run, RunConfig) else run
+        known = self._names()
+        if wanted not in known:
+            matches = [run_id for run_id in known if wanted and run_id.startswith(wanted)]
+            if len(matches) != 1:
+                what = (
+                    "is not the name of a run" if not matches else f"could be any of {', '.join(matches[:5])}"
+                )
+                raise BadInput(f"{wanted!r} {what} in {self.path}.", fix=did_you_mean(wanted, known[:20]))
+            wanted = matches[0]
+        return StoredRun(self, wanted, self._manifest(wanted))
+
+    def commit(self, outcome: Outcome) -> None:
+        """Store a run that ended. Whole or not at all; the first commit of a run wins."""
+        config, run_id = outcome.config, outcome.config.run_id
+        with explained(self.path):
+            if self.folder(run_id).exists() and self.status(run_id) is None:
+                self.set_aside(run_id)
+            with new_folder(self.path / "temporary", self.folder(run_id)) as folder:
+                pq.write_table(pa.Table.from_pylist(outcome.curves), folder / "curves.parquet")
+                if outcome.failed_at is None:
+                    save_tree(folder / "weights.safetensors", outcome.network)
+                manifest = {
+                    "run": run_id,
+                    "status": "complete" if outcome.failed_at is None else "failed",
+                    "failed_at": outcome.failed_at,
+                    "config": config.dump(),
+                    "versions": {name: part.version for name, part in config.components().items()},
+                    "steps": outcome.steps,
+                    "seconds": outcome.seconds,
+                    "compile_seconds": outcome.compile_seconds,
+                    "reached": outcome.reached,
+                    # With their lengths: a file that was cut short is seen without reading it.
+                    "files": {path.name: path.stat().st_size for path in sorted(folder.iterdir())},
+                    "plan": {"lanes": outcome.lanes, "threads": threads()},
+                    "provenance": provenance(),
+                }
+                write_json(folder / "manifest.json", finite(manifest))
+
+    def set_aside(self, run_id: str) -> Path:
+        """Move a damaged folder out of the way. Nothing is deleted."""
+        with explained(self.path):
+            place = self._move(self.folder(run_id), run_id)
+        self.report(f"The damaged run {run_id} was moved to {place}.")
+        return place
+
+    def _move(self, damaged: Path, name: str) -> Path:
+        place = self.path / "set-aside" / f"{name}-{uuid.uuid4().hex[:8]}"
+        place.parent.mkdir(exist_ok=True)
+        os.rename(damaged, place)
+        return place
+
+    # Measurements
+
+    def _measurements(self, run_id: str) -> Path:
+        return self.folder(run_id) / "measurements"
+
+    def _measured(self, run_id: str, name: str) -> dict[str, Any] | None:
+        """The record of a measurement if it is there and whole. A damaged one is reported."""
+        try:
+            return read_measurement(self._measurements(run_id), name)
+        except StoreError as error:
+            self.report(str(error))
+            return None
+
+    def has_measurement(self, run_id: str, measurement: Measurement) -> bool:
+        """Whether this measurement of this run is there and whole."""
+        return self._measured(run_id, measurement.name) is not None
+
+    def measured(
+        self, run_id: str, chosen: Sequence[Measurement] | None = None
+    ) -> list[tuple[Path, dict[str, Any]]]:
+        """The tables and records of a run's sound measurements (all, or the chosen ones), oldest first."""
+        folder = self._measurements(run_id)
+        records = {name: self._measured(run_id, name) for name in names_of(folder, chosen)}
+        return [
+            (folder / f"{name}.parquet", record) for name, record in records.items() if record is not None
+        ]
+
+    def add_measurement(self, run_id: str, measurement: Measurement, measured: Measured) -> None:
+        """Store a measurement beside its run, which stays as it is."""
+        folder = self._measurements(run_id)
+        with explained(self.path):
+            if not self.has_measurement(run_id, measurement):
+                for damaged in folder.glob(f"{measurement.name}.*"):
+                    self._move(damaged, f"{run_id}-{damaged.name}")
+            write_measurement(folder, measurement, measured)
+
+    def summaries(self, run_id: str, chosen: Sequence[Measurement] | None = None) -> dict[str, Any]:
+        """The summary numbers of a run's measurements; where two give the same number, the newer one's."""
+        found: dict[str, Any] = {}
+        for _, record in self.measured(run_id, chosen):
+            found |= record["summary"]
+        return found
+
+    # Tables
+
+    # `chosen` restricts them to certain measurements; else the newest of each kind counts.
+
+    def runs_df(
+        self, run_ids: Sequence[str] | None = None, chosen: Sequence[Measurement] | None = None
+    ) -> pd.DataFrame:
+        """One row a run: its configuration (`support.number`, ...), how it ended, and its summary numbers."""
+        from recombine.store.tables import runs_frame
+
+        return runs_frame(self, run_ids, chosen)
+
+    def combinations_df(
+        self, run_ids: Sequence[str] | None = None, chosen: Sequence[Measurement] | None = None
+    ) -> pd.DataFrame:
+        """One row a combination of a run: region, stratum, and scores in the three forms."""
+        from recombine.store.tables import combinations_frame
+
+        return combinations_frame(self, run_ids, chosen)
+
+    def probes_df(
+        self, run_ids: Sequence[str] | None = None, chosen: Sequence[Measurement] | None = None
+    ) -> pd.DataFrame:
+        """One row a run, site, network, form and strength of the decodability probe."""
+        from recombine.store.tables import measurement_frame
+
+        return measurement_frame(self, "decodability", run_ids, chosen)
+
+    def curves_df(self, run_ids: Sequence[str] | None = None) -> pd.DataFrame:
+        """One row an evaluation: run, step, loss, score_in, score_held_out."""
+        from recombine.store.tables import curves_frame
+
+        return curves_frame(self, run_ids)
+
+    # Studies
+
+    def write_study(self, name: str, record: dict[str, Any]) -> None:
+        """Keep which runs a study used and what came out."""
+        with explained(self.path):
+            (self.path / "studies").mkdir(exist_ok=True)
+            write_json(self.path / "studies" / f"{name}.json", finite(record))
+
+    def studies(self) -> list[dict[str, Any]]:
+        """What the studies of this store found."""
+        found = []
+        for path in sorted((self.path / "studies").glob("*.json")):
+            try:
+                record = read_json(path)
+                if not isinstance(record, dict) or not record.keys() >= STUDY_KEYS:
+                    raise StoreError(f"{path} is damaged: it is not the record of a study.")
+                found.append(record)
+            except StoreError as error:
+                self.report(str(error))
+        return found

@@ -1,0 +1,127 @@
+"""A study: a question from the literature, the runs that answer it, its claims and figures. No training code here."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from jaxtyping import Float
+from pydantic import PositiveInt
+
+from recombine.component import Component
+from recombine.errors import BadInput, did_you_mean
+from recombine.probes.base import Measurement
+from recombine.stats.verdicts import Claim, Verdict, judge
+from recombine.store.store import Store
+from recombine.training.config import RunConfig
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from recombine.figures.base import Figure
+
+PROFILES = ("smoke", "demo", "laptop", "paper")
+
+
+@dataclasses.dataclass(frozen=True)
+class Tables:
+    """What a study's claims and figures are computed from. Each frame has the labels of the study's runs."""
+
+    runs: pd.DataFrame
+    combinations: pd.DataFrame
+    probes: pd.DataFrame
+    curves: pd.DataFrame
+
+
+@dataclasses.dataclass(frozen=True)
+class Effect:
+    """A claim with its effect in each replicate."""
+
+    claim: Claim
+    values: Float[np.ndarray, " replicate"]
+
+    def judge(self) -> Verdict:
+        return judge(self.claim, self.values)
+
+    def record(self) -> dict[str, Any]:
+        """Plain values from which the verdict can be computed again."""
+        return {"claim": dataclasses.asdict(self.claim), "values": [float(value) for value in self.values]}
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Effect:
+        claim = record["claim"] | {"needs": tuple(record["claim"]["needs"])}
+        values = [np.nan if value is None else value for value in record["values"]]
+        return cls(Claim(**claim), np.array(values, dtype=float))
+
+
+class Study(Component, abc.ABC):
+    """The configuration of a study: its fields are what a profile sets and an override changes."""
+
+    question: ClassVar[str]
+    profiles: ClassVar[dict[str, dict[str, Any]]]
+    """The values of the fields in each profile: same code, other sizes."""
+
+    replicates: PositiveInt = 12
+    """Independent replicates, each with its own teacher, support, initialisation and data."""
+    first_seed: int = 0
+    """The seed of the first replicate. What is tuned is tuned on other seeds than those that decide."""
+
+    @classmethod
+    def profile(cls, name: str) -> Self:
+        """The study at the size of a profile."""
+        if name not in cls.profiles:
+            raise BadInput(
+                f"The study {cls.model_fields['kind'].default!r} has no profile {name!r}.",
+                fix=did_you_mean(name, cls.profiles),
+            )
+        return cls.model_validate(cls.profiles[name])
+
+    @property
+    def seeds(self) -> range:
+        """The seeds of the replicates."""
+        return range(self.first_seed, self.first_seed + self.replicates)
+
+    @abc.abstractmethod
+    def runs(self) -> list[tuple[RunConfig, dict[str, Any]]]:
+        """The runs and their labels (at least `replicate`)."""
+
+    @abc.abstractmethod
+    def measurements(self) -> list[Measurement]:
+        """What is measured of each run."""
+
+    @abc.abstractmethod
+    def effects(self, tables: Tables) -> list[Effect]:
+        """The claims with their effects: a pure function of tables."""
+
+    @abc.abstractmethod
+    def figures(self, tables: Tables) -> list[Figure]:
+        """The study's figures."""
+
+    @abc.abstractmethod
+    def overview(self, tables: Tables) -> pd.DataFrame:
+        """The one table that a reader looks at first."""
+
+    def tables(self, store: Store) -> Tables:
+        """The study's runs as labelled tables. Failed runs stay in `runs`, with empty scores."""
+        import pandas as pd
+
+        labels = pd.DataFrame([{"run": config.run_id} | names for config, names in self.runs()])
+        ids = list(dict.fromkeys(labels["run"]))
+        # Only the study's own measurements: others may have been made of these runs since.
+        own_measurements = self.measurements()
+        frames = {
+            "runs": store.runs_df(ids, own_measurements),
+            "combinations": store.combinations_df(ids, own_measurements),
+            "probes": store.probes_df(ids, own_measurements),
+            "curves": store.curves_df(ids),
+        }
+        # A label wins over a column of the same name: `family` is what the study calls it.
+        own = [name for name in labels.columns if name != "run"]
+        return Tables(
+            **{
+                name: labels.merge(frame.drop(columns=[one for one in own if one in frame.columns]), on="run")
+                for name, frame in frames.items()
+            }
+        )

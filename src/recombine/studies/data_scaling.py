@@ -1,0 +1,280 @@
+"""Does a plain network recombine what it knows once it has seen enough combinations?"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, PositiveInt, model_validator
+
+from recombine.component import field
+from recombine.errors import BadInput
+from recombine.families.base import Family
+from recombine.families.lookup import Lookup
+from recombine.overrides import validate
+from recombine.probes.base import Measurement
+from recombine.probes.decodability import Decodability
+from recombine.probes.scores import Scores
+from recombine.spaces.base import Space, in_words
+from recombine.stats.verdicts import Claim
+from recombine.studies.base import Effect, Study, Tables
+from recombine.studies.reduce import Reduce, at_fewest, at_most, column, highest, lowest, per_replicate, rise
+from recombine.supports.random import Random
+from recombine.training.config import RunConfig, Seeds
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from recombine.figures.base import Figure
+
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+RESERVE_LIMIT = 2048
+"""The most combinations that are set aside for the common test."""
+
+LAPTOP: dict[str, Any] = {
+    "base": {"model": {"kind": "mlp", "width": 128, "depth": 3}, "recipe": {"kind": "fast", "steps": 600}},
+    "numbers": (40, 80, 160, 320),
+}
+
+
+class DataScaling(Study):
+    """Held-out R2 against the number of training combinations, with `lookup` as the control that must fail."""
+
+    kind: Literal["data-scaling"] = "data-scaling"
+    question: ClassVar[str] = (
+        "Does a plain network solve combinations that it never saw, once it has been trained on enough others?"
+    )
+    profiles: ClassVar[dict[str, dict[str, Any]]] = {
+        "smoke": LAPTOP
+        | {
+            "base": {
+                "model": {"kind": "mlp", "width": 64, "depth": 2},
+                "recipe": {"kind": "fast", "steps": 150},
+            },
+            "numbers": (30, 320),
+            "replicates": 2,
+        },
+        "demo": LAPTOP | {"replicates": 4},
+        "laptop": LAPTOP,
+        "paper": {
+            "base": {"model": {"kind": "mlp", "width": 1024, "depth": 4}, "recipe": "paper", "every": 2000},
+            "spaces": tuple(
+                {"kind": "subset", "modules": modules, "max_active": active}
+                for modules in (8, 16, 24, 32)
+                for active in (2, 3, 4, 5, 6, 7)
+            ),
+            "held_out": (0.99, 0.95, 0.9, 0.75, 0.5, 0.25, 0.125),
+            "replicates": 3,
+        },
+    }
+
+    base: RunConfig = RunConfig()
+    """What all runs share; space and support are set by the sweep."""
+    spaces: tuple[field("spaces", Space), ...] | None = None  # type: ignore[valid-type]
+    """Several spaces instead of the one in `base`; a replicate's effect is then the mean over them."""
+    numbers: tuple[PositiveInt, ...] | None = None
+    """Numbers of training combinations."""
+    held_out: tuple[Share, ...] | None = None
+    """Held-out shares, instead of numbers."""
+    control: field("families", Family) = Lookup()  # type: ignore[valid-type]
+    """The family on which the same sweep must fail."""
+
+    @model_validator(mode="after")
+    def _sizes(self) -> Self:
+        if (self.numbers is None) == (self.held_out is None):
+            raise ValueError("give either numbers or held_out, not both and not neither")
+        if len(set(self.numbers or self.held_out or ())) < 2:
+            raise ValueError("at least two different sizes of support are needed to compare them")
+        if self.control.kind == self.base.family.kind:
+            raise ValueError(
+                f"control={self.control.kind}: the control must be another family than base.family"
+            )
+        return self
+
+    def sizes(self, space: Space) -> list[int]:
+        """The numbers of training combinations in a space, fewest first. Shares that leave too few are dropped."""
+        if self.numbers is not None:
+            return sorted(set(self.numbers))
+        # By way of text, so that 0.1 means a tenth; fractions, as the size of a space need not fit a float.
+        found = {space.size - round(Fraction(str(share)) * space.size) for share in self.held_out or ()}
+        enough = sorted(number for number in found if number * space.slots >= 2 * space.width)
+        if len(enough) < 2:
+            raise BadInput(
+                f"Fewer than two of the held-out shares {self.held_out} leave enough of the "
+                f"{in_words(space.size)} combinations to train on.",
+                fix="hold out less",
+            )
+        return enough
+
+    def runs(self) -> list[tuple[RunConfig, dict[str, Any]]]:
+        found = []
+        for family in (self.base.family, self.control):
+            for space in self.spaces or (self.base.space,):
+                sizes = self.sizes(space)
+                # One common held-out test for all sizes: what the largest support leaves, up to a limit.
+                reserve = max(0, min(RESERVE_LIMIT, space.size - sizes[-1]))
+                for number in sizes:
+                    for seed in self.seeds:
+                        changes = {
+                            "family": family,
+                            "space": space,
+                            "support": Random(number=number, reserve=reserve),
+                            "seeds": Seeds.replicate(seed),
+                        }
+                        config = validate(RunConfig, dict(self.base) | changes)
+                        labels = {
+                            "replicate": seed,
+                            "number": number,
+                            "family": family.kind,
+                            "space": space.title,
+                        }
+                        found.append((config, labels))
+        return found
+
+    def measurements(self) -> list[Measurement]:
+        return [Scores(), Decodability()]
+
+    def effects(self, tables: Tables) -> list[Effect]:
+        main = tables.runs[tables.runs["family"] == self.base.family.kind]
+        control = tables.runs[tables.runs["family"] == self.control.kind]
+        complete = main.loc[main["status"] == "complete", "run"]
+        matched = at_matched_loss(tables.curves[tables.curves["run"].isin(complete)])
+        sizes = {space.title: self.sizes(space) for space in self.spaces or (self.base.space,)}
+
+        def claim(name: str, statement: str, direction: Any, margin: float, **more: Any) -> Claim:
+            return Claim(name, self.kind, statement, direction, margin, **more)
+
+        def effect(made: Claim, frame: pd.DataFrame, score: str, reduce: Reduce) -> Effect:
+            return Effect(made, per_replicate(frame, score, reduce, sizes, list(self.seeds)))
+
+        return [
+            effect(
+                claim(
+                    "fits",
+                    "The network fits its training tasks at every number of combinations (lowest r2_in).",
+                    "above",
+                    0.8,
+                    role="precondition",
+                ),
+                main,
+                "r2_in",
+                lowest,
+            ),
+            effect(
+                claim(
+                    "rises",
+                    "Held-out R2 rises with the number of training combinations (most minus fewest).",
+                    "greater",
+                    0.05,
+                    primary=True,
+                    needs=("fits",),
+                ),
+                main,
+                "r2_held_out",
+                rise,
+            ),
+            effect(
+                claim(
+                    "rises-at-matched-loss",
+                    "It rises also where training is stopped at the same loss (validation streams).",
+                    "greater",
+                    0.05,
+                    needs=("fits",),
+                ),
+                matched,
+                "score_held_out",
+                rise,
+            ),
+            effect(
+                claim(
+                    "few-are-memorised",
+                    "With the fewest combinations the network fits its tasks and fails on held-out ones (r2_in - r2_held_out).",
+                    "greater",
+                    0.05,
+                    needs=("fits",),
+                ),
+                main.assign(gap=column(main, "r2_in") - column(main, "r2_held_out")),
+                "gap",
+                at_fewest,
+            ),
+            effect(
+                claim(
+                    "control-is-learned",
+                    "The network can learn the control: r2_in with the fewest combinations.",
+                    "above",
+                    0.3,
+                    role="precondition",
+                ),
+                control,
+                "r2_in",
+                at_fewest,
+            ),
+            effect(
+                claim(
+                    "control-stays-at-zero",
+                    "On independent random functions held-out R2 stays at zero or below at every number (highest).",
+                    "below",
+                    0.05,
+                    role="control",
+                    needs=("control-is-learned",),
+                ),
+                control,
+                "r2_held_out",
+                highest,
+            ),
+            effect(
+                claim(
+                    "decodability-rises",
+                    "Intrinsic linear decodability of the constituents in the deepest layer rises (most minus fewest).",
+                    "greater",
+                    0.05,
+                    needs=("fits",),
+                ),
+                main,
+                "intrinsic",
+                rise,
+            ),
+            effect(
+                claim(
+                    "decodability-is-learned",
+                    "With the most combinations it exceeds that of the untrained network.",
+                    "greater",
+                    0.05,
+                    role="control",
+                ),
+                main.assign(learned=column(main, "intrinsic") - column(main, "intrinsic_untrained")),
+                "learned",
+                at_most,
+            ),
+        ]
+
+    def overview(self, tables: Tables) -> pd.DataFrame:
+        """Means over replicates, by family, space and number of combinations."""
+        columns = ["r2_in", "r2_held_out", "intrinsic", "selectivity"]
+        runs = tables.runs.reindex(columns=[*tables.runs.columns.union(columns)])
+        by = ["family", "space", "number"] if self.spaces else ["family", "number"]
+        grouped = runs.groupby(by)
+        frame = grouped[columns].mean()
+        frame.insert(0, "n", grouped["r2_in"].count())
+        return frame.reset_index()
+
+    def figures(self, tables: Tables) -> list[Figure]:
+        from recombine.studies.data_scaling_figures import figures
+
+        return figures(self, tables)
+
+
+def at_matched_loss(curves: pd.DataFrame) -> pd.DataFrame:
+    """For each run the first evaluation at which its loss has fallen to the loss that all sizes reach.
+
+    Within a replicate and space that loss is the highest of the runs' lowest: the best that the slowest of
+    them did. The choice looks at the training loss alone.
+    """
+    if curves.empty:
+        return curves
+    best = curves.groupby(["replicate", "space", "number"])["loss"].min()
+    common = best.groupby(["replicate", "space"]).max().rename("common").reset_index()
+    joined = curves.merge(common, on=["replicate", "space"])
+    reached = joined[joined["loss"] <= joined["common"]].sort_values("step")
+    return reached.drop_duplicates(["replicate", "space", "number"])

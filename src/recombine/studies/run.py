@@ -1,0 +1,70 @@
+"""Running a study: its sweep through an engine, then its verdicts."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from recombine.engines.base import Engine, Sweep, SweepProgress
+from recombine.errors import BadInput
+from recombine.stats.verdicts import Verdict, settle
+from recombine.store.provenance import provenance
+from recombine.store.store import Store
+from recombine.studies.base import Effect, Study, Tables
+
+
+@dataclasses.dataclass(frozen=True)
+class StudyResult:
+    """What a study found."""
+
+    study: Study
+    profile: str
+    sweep: Sweep
+    tables: Tables
+    verdicts: list[Verdict]
+
+
+def run_study(
+    study: Study, profile: str, store: Store, engine: Engine, progress: SweepProgress | None = None
+) -> StudyResult:
+    """Bring the store to hold the study's runs, decide its claims and keep them."""
+    configs = [config for config, _ in study.runs()]
+    sweep = engine.run(store, configs, study.measurements(), progress)
+    tables = study.tables(store)
+    effects = study.effects(tables)
+    record: dict[str, Any] = {
+        "study": study.kind,
+        "profile": profile,
+        "config": study.model_dump(mode="json"),
+        "runs": list(dict.fromkeys(config.run_id for config in configs)),
+        "effects": [effect.record() for effect in effects],
+        "provenance": provenance(),
+    }
+    store.write_study(f"{study.kind}-{profile}", record)
+    return StudyResult(study, profile, sweep, tables, settle([effect.judge() for effect in effects]))
+
+
+def newest_records(store: Store, profile: str | None = None) -> dict[str, dict[str, Any]]:
+    """What each study of a store found: its newest record, or that of a given profile."""
+    newest: dict[str, dict[str, Any]] = {}
+    for record in store.studies():
+        if profile is not None and record["profile"] != profile:
+            continue
+        held = newest.get(record["study"])
+        if held is None or record["provenance"]["time"] >= held["provenance"]["time"]:
+            newest[record["study"]] = record
+    return newest
+
+
+def verdicts_of(store: Store, profile: str | None = None) -> list[dict[str, Any]]:
+    """The verdicts of all studies of a store, settled together; of each study the newest profile, or a given one."""
+    newest = newest_records(store, profile)
+    profiles = {name: record["profile"] for name, record in newest.items()}
+    effects = []
+    for name, record in newest.items():
+        try:
+            effects += [Effect.from_record(item) for item in record["effects"]]
+        except (BadInput, KeyError, TypeError, ValueError) as error:
+            store.report(f"The effects of the study {name!r} ({profiles[name]}) are not understood: {error}")
+    settled = settle([effect.judge() for effect in effects])
+    return [verdict.record() | {"profile": profiles[verdict.claim.study]} for verdict in settled]

@@ -1,0 +1,116 @@
+"""Regions: named sets of combinations to evaluate on."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from typing import Literal
+
+import jax
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from recombine.errors import BadInput
+from recombine.supports.base import Support
+from recombine.supports.drawing import distinct_rows, seed_key, shuffled
+from recombine.supports.listed import Listed
+from recombine.supports.rows import RowSet, row_hash
+
+Region = Literal["trained", "held_out", "rest", "all_pairs_met", "some_pairs_unmet", "part_unseen"]
+"""`held_out` is the reserved common test where the support reserves one, and else everything not trained on.
+`rest` is what is neither trained on nor held out. The last three cut `held_out` by coverage."""
+
+Side = Literal["validation", "test"]
+"""Held-out combinations are cut in two by a hash, so that nothing tuned on one side is scored on it."""
+
+STRATA: tuple[Region, ...] = ("all_pairs_met", "some_pairs_unmet", "part_unseen")
+
+VALIDATION_SHARE = 0.25
+
+
+def stratum(rows: Int[np.ndarray, "n slots"], moment: Float[np.ndarray, "width width"]) -> np.ndarray:
+    """The coverage stratum of each combination: have all its pairs met in training, and all its parts occurred?"""
+    width = len(moment)
+    # One more row and column for the pad, which has met everything.
+    met = np.pad(moment > 0, ((0, 1), (0, 1)), constant_values=True)
+    rows = np.minimum(rows, width)
+    seen = met[rows, rows].all(axis=1)
+    pairs = met[rows[:, :, None], rows[:, None, :]].all(axis=(1, 2))
+    return np.where(~seen, "part_unseen", np.where(pairs, "all_pairs_met", "some_pairs_unmet"))
+
+
+def side(rows: Int[np.ndarray, "n slots"], seed: int) -> np.ndarray:
+    """`validation` or `test` for each combination, by a keyed hash of the combination."""
+    return np.where(row_hash(rows, seed) < int(VALIDATION_SHARE * 2**64), "validation", "test")
+
+
+class Regions:
+    """The regions of one drawn support."""
+
+    def __init__(self, support: Support, seed: int) -> None:
+        self.support = support
+        self.seed = seed
+
+    @functools.cached_property
+    def moment(self) -> Float[np.ndarray, "width width"]:
+        """E[z z'] of the support: who occurred, and who met whom."""
+        return self.support.second_moment()
+
+    @functools.cached_property
+    def _reserved(self) -> RowSet:
+        return RowSet(self.support.reserved)
+
+    def contains(self, region: Region, rows: Int[np.ndarray, "n slots"]) -> Bool[np.ndarray, " n"]:
+        """Which combinations of the space belong to a region."""
+        trained = self.support.contains(rows)
+        if region == "trained":
+            return trained
+        held_out = self._reserved.contains(rows) if len(self._reserved) else ~trained
+        if region == "held_out":
+            return held_out
+        if region == "rest":
+            return ~trained & ~held_out
+        return held_out & (stratum(rows, self.moment) == region)
+
+    def rows(self, region: Region, number: int, which: Side | None = None) -> Int[np.ndarray, "n slots"]:
+        """Up to `number` different combinations of a region, in random order; all of them if there are fewer."""
+
+        def keep(rows: np.ndarray) -> np.ndarray:
+            wanted = self.contains(region, rows)
+            return wanted if which is None else wanted & (side(rows, self.seed) == which)
+
+        salt = int.from_bytes(hashlib.blake2b(region.encode(), digest_size=4).digest(), "little")
+        key = jax.random.fold_in(seed_key(self.seed), salt)
+        listed = self._listed(region)
+        if listed is None:
+            return distinct_rows(self.support.space, key, number, keep)
+        listed = shuffled(listed, key)
+        return listed[keep(listed)][:number]
+
+    def _listed(self, region: Region) -> Int[np.ndarray, "n slots"] | None:
+        """A list that holds the whole region, if there is one: chance would never meet a short list in a search."""
+        if region == "trained":
+            return self.support.rows if isinstance(self.support, Listed) else None
+        if len(self._reserved):
+            return None if region == "rest" else self.support.reserved
+        return self.support.reserved if self._surely_empty(region) else None
+
+    def _surely_empty(self, region: Region) -> bool:
+        """Whether no combination can be in a region, so that none need be searched for (nothing is reserved)."""
+        met = self.moment > 0
+        if region == "part_unseen":
+            return bool(np.diag(met).all())
+        if region == "some_pairs_unmet":
+            return bool((met | (self.support.space.second_moment() == 0)).all())
+        return region == "rest"
+
+    def require(self, region: Region, number: int, which: Side | None = None) -> Int[np.ndarray, "n slots"]:
+        """As `rows`, but at least one."""
+        rows = self.rows(region, number, which)
+        if not len(rows):
+            where = region if which is None else f"{region} ({which} side)"
+            raise BadInput(
+                f"No combination was found in the region {where}.",
+                fix="train on fewer combinations, or hold out more",
+            )
+        return rows

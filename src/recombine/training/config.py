@@ -1,0 +1,99 @@
+"""The configuration of one run: all that determines its weights."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
+
+from recombine.component import Component, field
+from recombine.encodings.base import Encoding
+from recombine.encodings.identity import Identity
+from recombine.families.base import Family
+from recombine.families.hyperteacher import Hyperteacher
+from recombine.models.base import Model
+from recombine.models.mlp import MLP
+from recombine.objectives.base import Objective
+from recombine.objectives.regression import Regression
+from recombine.recipes.base import Recipe
+from recombine.recipes.fast import Fast
+from recombine.spaces.base import Space
+from recombine.spaces.subset import SubsetSpace
+from recombine.supports.base import SupportKind
+from recombine.supports.random import Random
+
+FORMAT = 1
+"""Raise it when the meaning of a run as a whole changes (streams, hashing): older runs no longer count."""
+
+
+Seed = Annotated[int, Field(ge=0, lt=2**64)]
+"""Larger numbers are refused: two of them could name the same draws."""
+
+
+class Seeds(BaseModel):
+    """Teacher, support, initialisation and data order are separate random factors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    teacher: Seed = 0
+    """Draws the family (and a random encoding)."""
+    support: Seed = 0
+    """Draws the support and cuts the held-out combinations into validation and test."""
+    init: Seed = 0
+    """Draws the first weights."""
+    data: Seed = 0
+    """Draws the batches."""
+
+    @classmethod
+    def replicate(cls, number: int) -> Seeds:
+        """A replicate draws everything afresh."""
+        return cls(teacher=number, support=number, init=number, data=number)
+
+
+class RunConfig(BaseModel):
+    """One run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    space: field("spaces", Space) = SubsetSpace(modules=16, max_active=3)  # type: ignore[valid-type]
+    support: field("supports", SupportKind) = Random(held_out=0.25)  # type: ignore[valid-type]
+    family: field("families", Family) = Hyperteacher()  # type: ignore[valid-type]
+    encoding: field("encodings", Encoding) = Identity()  # type: ignore[valid-type]
+    model: field("models", Model) = MLP()  # type: ignore[valid-type]
+    objective: field("objectives", Objective) = Regression()  # type: ignore[valid-type]
+    recipe: field("recipes", Recipe) = Fast()  # type: ignore[valid-type]
+    seeds: Seeds = Seeds()
+    target: float | None = Field(default=None, lt=1)
+    """Stop when the headline score of the held-out validation stream reaches this."""
+    every: PositiveInt = 25
+    """Steps between two evaluations."""
+    validation_tasks: PositiveInt = 256
+    """Tasks of each validation stream."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> RunConfig:
+        self.support.check(self.space)
+        self.encoding.size(self.space, self.family)
+        return self
+
+    def components(self) -> dict[str, Component]:
+        """The run's components by their role."""
+        values = {name: getattr(self, name) for name in type(self).model_fields}
+        return {name: value for name, value in values.items() if isinstance(value, Component)}
+
+    def dump(self) -> dict[str, Any]:
+        """The configuration as plain JSON values."""
+        return self.model_dump(mode="json")
+
+    @property
+    def run_id(self) -> str:
+        """The hash of what determines the weights: configuration and versions of the components' meaning."""
+        meaning = {
+            "format": FORMAT,
+            "config": self.dump(),
+            "versions": {name: part.version for name, part in self.components().items()},
+        }
+        text = json.dumps(meaning, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,90 @@
+"""From a configuration to arrays: draws the support, the teacher, the encoding and the first weights."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int
+
+from recombine.encodings.base import Encoder
+from recombine.families.base import Teacher
+from recombine.models.base import Network
+from recombine.objectives.base import TrainState
+from recombine.supports.base import Support
+from recombine.supports.regions import Regions
+from recombine.training.compiling import compiled
+from recombine.training.config import RunConfig
+from recombine.training.program import Lane, padded
+from recombine.training.streams import named_key
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """All that is drawn for a run before training. Depends on the configuration alone, so it is never stored."""
+
+    config: RunConfig
+
+    @functools.cached_property
+    def support(self) -> Support:
+        return self.config.support.draw(self.config.space, self.config.seeds.support)
+
+    @functools.cached_property
+    def regions(self) -> Regions:
+        return Regions(self.support, self.config.seeds.support)
+
+    @functools.cached_property
+    def teacher(self) -> Teacher:
+        return _draw(self.config.family, self.config.space, named_key(self.config.seeds.teacher, "teacher"))
+
+    @functools.cached_property
+    def encoder(self) -> Encoder:
+        key = named_key(self.config.seeds.teacher, "encoding")
+        return _draw(self.config.encoding, self.config.space, self.config.family, key)
+
+    def network(self) -> Network:
+        """The network before training."""
+        return _draw(
+            self.config.model,
+            self.config.encoding.size(self.config.space, self.config.family),
+            self.config.family.input_size,
+            self.config.family.output_size,
+            named_key(self.config.seeds.init, "init"),
+        )
+
+    @property
+    def data_key(self) -> Array:
+        """The key of all data streams."""
+        return named_key(self.config.seeds.data, "data")
+
+    def validation_rows(self) -> Int[np.ndarray, "n slots"]:
+        """Held-out combinations of the validation side, repeated in turn where there are fewer than tasks."""
+        number = self.config.validation_tasks
+        rows = self.regions.require("held_out", number, "validation")
+        return np.resize(rows, (number, rows.shape[1]))
+
+    def lane(self) -> Lane:
+        """The run's arrays."""
+        length = self.config.support.length(self.config.space)
+        return Lane(
+            sampler=self.support.sampler(None if length is None else padded(length)),
+            teacher=self.teacher,
+            encoder=self.encoder,
+            key=self.data_key,
+            held_out=jnp.asarray(self.validation_rows()),
+            rate=jnp.asarray(self.config.recipe.rate, jnp.float32),
+            steps=jnp.asarray(self.config.recipe.steps, jnp.float32),
+        )
+
+    def state(self) -> TrainState:
+        """The state before the first step."""
+        return self.config.objective.init(self.network(), self.config.recipe.optimiser())
+
+
+@compiled
+def _draw(component: Any, *arguments: Any) -> Any:
+    """A component's `draw`, compiled: once for each configuration, not once for each of its operations."""
+    return component.draw(*arguments)

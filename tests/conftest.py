@@ -1,0 +1,73 @@
+"""What all tests share: compiled programs are kept between sessions, and array shapes are checked."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jaxtyping import install_import_hook
+
+SCIENCE = (
+    "spaces",
+    "supports",
+    "families",
+    "encodings",
+    "models",
+    "objectives",
+    "recipes",
+    "training",
+    "probes",
+)
+"""The rooms whose functions take and give arrays. (beartype refuses `Self`: write the class's name in these.)"""
+
+CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
+"""As type checkers do, this takes an int where a float is expected."""
+
+# Before any of them is imported: array shapes in annotations are checked in tests, and only there.
+install_import_hook([f"recombine.{room}" for room in SCIENCE], CHECKER)
+
+
+def _cache_folder(config: pytest.Config) -> Path:
+    """Where compiled programs are kept: with pytest's own cache, or per user where that is switched off."""
+    cache = getattr(config, "cache", None)
+    if cache is not None:
+        return Path(cache.mkdir("jax"))
+    return Path(tempfile.gettempdir()) / f"recombine-jax-{getpass.getuser()}"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # By environment, so that the processes that tests start find it too. Compiling is most of a test's time.
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_cache_folder(config)))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+
+
+@pytest.fixture(scope="session")
+def tiny() -> Callable[..., Any]:
+    """Makes the configuration of a run that trains in a blink; keywords replace its fields."""
+    # Imported here, so that the hook above comes first.
+    from recombine.families.hyperteacher import Hyperteacher
+    from recombine.models.mlp import MLP
+    from recombine.recipes.paper import Paper
+    from recombine.spaces.subset import SubsetSpace
+    from recombine.supports.random import Random
+    from recombine.training.config import RunConfig
+
+    def make(**changes: Any) -> RunConfig:
+        fields: dict[str, Any] = {
+            "space": SubsetSpace(modules=6, max_active=2),
+            "support": Random(number=12),
+            "family": Hyperteacher(inputs=4, hidden=5, outputs=3),
+            "model": MLP(width=8, depth=2),
+            "recipe": Paper(rate=0.01, steps=30, tasks=8, samples=4),
+            "every": 10,
+            "validation_tasks": 16,
+        }
+        return RunConfig(**{**fields, **changes})
+
+    return make

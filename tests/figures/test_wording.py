@@ -1,0 +1,51 @@
+import math
+
+import pytest
+
+from recombine.figures import wording
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.5, "0.50"), (-0.5, "\u22120.50"), (-0.001, "0.00"), (None, "\u2013"), (math.nan, "\u2013")],
+)
+def test_number(value, text):
+    assert wording.number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.5, "+0.50"), (-0.5, "\u22120.50"), (0.001, "0.00"), (None, "\u2013")]
+)
+def test_signed(value, text):
+    assert wording.signed(value) == text
+
+
+@pytest.mark.parametrize(
+    ("direction", "margin", "text"),
+    [
+        ("greater", 0.05, "holds above +0.05"),
+        ("less", 0.05, "holds below \u22120.05"),
+        ("equivalent", 0.02, "holds within \u00b10.02"),
+        ("above", 0.8, "holds above 0.80"),
+        ("below", -0.1, "holds below \u22120.10"),
+        ("above", 0.0, "holds above 0"),
+        ("greater", 0.005, "holds above +0.005"),
+        (None, 0.1, "margin 0.10"),
+        ("greater", None, "no margin"),
+    ],
+)
+def test_margin(direction, margin, text):
+    assert wording.margin_in_words(direction, margin) == text
+
+
+def test_interval():
+    assert wording.interval_in_words([-0.1, 0.25]) == "\u22120.10 to +0.25"
+    assert wording.interval_in_words([None, None]) == "no interval"
+    assert wording.interval_in_words(None) == "no interval"
+
+
+@pytest.mark.parametrize(
+    ("p", "text"), [(0.00001, "< 0.001"), (0.0123, "0.012"), (0.34, "0.34"), (None, "\u2013")]
+)
+def test_p(p, text):
+    assert wording.p_in_words(p) == text

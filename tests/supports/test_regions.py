@@ -1,0 +1,198 @@
+"""Regions to evaluate on, against brute force."""
+
+from __future__ import annotations
+
+import itertools
+from typing import get_args
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recombine.errors import BadInput
+from recombine.spaces.base import Space
+from recombine.spaces.product import ProductSpace
+from recombine.spaces.subset import SubsetSpace
+from recombine.supports import drawing
+from recombine.supports.base import Support
+from recombine.supports.listed import Listed
+from recombine.supports.missing_part import MissingPart
+from recombine.supports.random import Random
+from recombine.supports.regions import STRATA, Region, Regions, side, stratum
+
+SPACES: list[Space] = [
+    SubsetSpace(modules=6, max_active=3),
+    ProductSpace(factors={"a": 2, "b": 3, "c": 4}),  # type: ignore[arg-type]
+]
+
+PINNED = (155, [6, 10, 13, 16, 17, 19, 20, 21])
+"""With seed 0: how many of the 696 combinations are for validation, and the first of them."""
+
+EVERYTHING = 10**6
+"""More combinations than any small space has."""
+
+
+def as_set(rows: np.ndarray) -> set[tuple[int, ...]]:
+    made = {tuple(row) for row in rows.tolist()}
+    assert len(made) == len(rows)
+    return made
+
+
+def brute_force(space: Space, trained: np.ndarray, row: np.ndarray) -> str:
+    lists = [set(space.constituents(other)) for other in trained]
+    parts = space.constituents(row)
+    if any(all(part not in other for other in lists) for part in parts):
+        return "part_unseen"
+    met = all(any({one, two} <= other for other in lists) for one, two in itertools.combinations(parts, 2))
+    return "all_pairs_met" if met else "some_pairs_unmet"
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.sampled_from(SPACES), st.data())
+def test_strata_against_brute_force(space: Space, data: st.DataObject):
+    rows = space.enumerate()
+    chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1, max_size=8, unique=True))
+    support = Listed(space, rows[chosen])
+    assert stratum(rows, support.second_moment()).tolist() == [
+        brute_force(space, support.rows, row) for row in rows
+    ]
+
+
+@pytest.fixture(params=["number", "reserve", "rule", "product", "unconnected"])
+def support(request: pytest.FixtureRequest, paper: SubsetSpace, toys: ProductSpace) -> Support:
+    """Supports of all sorts in small spaces."""
+    return {
+        "number": lambda: Random(number=60).draw(paper, 0),
+        "reserve": lambda: Random(number=60, reserve=200).draw(paper, 0),
+        "rule": lambda: MissingPart(part=7).draw(paper, 0),
+        "product": lambda: Random(number=8).draw(toys, 1),
+        "unconnected": lambda: Random(number=10, require_connected=False).draw(paper, 0),
+    }[request.param]()
+
+
+@pytest.mark.parametrize("region", get_args(Region))
+def test_rows_and_contains_agree(support: Support, region: Region):
+    regions, everything = Regions(support, 0), support.space.enumerate()
+    rows = regions.rows(region, EVERYTHING)
+    assert as_set(rows) == as_set(everything[regions.contains(region, everything)])
+    # Fewer rows are the beginning of more, and a draw can be repeated.
+    np.testing.assert_array_equal(Regions(support, 0).rows(region, 5), rows[:5])
+
+
+def test_regions_make_up_the_space(support: Support):
+    regions = Regions(support, 0)
+    trained, held_out, rest = (
+        as_set(regions.rows(name, EVERYTHING)) for name in ("trained", "held_out", "rest")
+    )
+    assert support.contains(np.array(sorted(trained))).all()
+    assert len(trained) == support.size
+    assert trained | held_out | rest == as_set(support.space.enumerate())
+    assert len(trained) + len(held_out) + len(rest) == support.space.size
+    if len(support.reserved):
+        assert held_out == as_set(support.reserved)
+    else:
+        assert not rest
+
+
+def test_strata_make_up_the_held_out(support: Support):
+    regions = Regions(support, 0)
+    parts = {name: as_set(regions.rows(name, EVERYTHING)) for name in STRATA}
+    held_out = as_set(regions.rows("held_out", EVERYTHING))
+    assert set.union(*parts.values()) == held_out
+    assert sum(len(part) for part in parts.values()) == len(held_out)
+    if isinstance(support, Listed):
+        for name, rows in parts.items():
+            assert all(brute_force(support.space, support.rows, np.array(row)) == name for row in rows)
+    else:
+        assert parts["part_unseen"] == held_out
+
+
+@pytest.mark.parametrize("region", ["trained", "held_out", "some_pairs_unmet"])
+def test_sides_are_disjoint_and_together_everything(support: Support, region: Region):
+    regions = Regions(support, 0)
+    one, other = (as_set(regions.rows(region, EVERYTHING, which)) for which in ("validation", "test"))
+    assert not one & other
+    assert one | other == as_set(regions.rows(region, EVERYTHING))
+
+
+def test_a_side_does_not_depend_on_the_support(paper: SubsetSpace):
+    # What was tuned on for one size of support is not scored on for another.
+    short, long = (Regions(Random(number=number, reserve=200).draw(paper, 0), 0) for number in (50, 300))
+    assert as_set(short.rows("held_out", EVERYTHING, "test")) == as_set(
+        long.rows("held_out", EVERYTHING, "test")
+    )
+
+
+def test_share_and_seed_of_the_validation_side():
+    rows = SubsetSpace(modules=40, max_active=4).enumerate()
+    sides = np.stack([side(rows, seed) == "validation" for seed in range(8)])
+    # 102,090 rows: the standard error is .0014.
+    np.testing.assert_allclose(sides.mean(axis=1), 0.25, atol=0.006)
+    # Seeds are independent of each other, and so are sides and sizes of combinations.
+    np.testing.assert_allclose(np.corrcoef(sides)[np.triu_indices(8, 1)], 0, atol=0.014)
+    small = (rows < 40).sum(axis=1) <= 3
+    assert abs(sides[:, small].mean() - 0.25) < 0.006
+
+
+def test_the_side_is_pinned():
+    # Another answer here would mix what earlier runs tuned on with what they are scored on.
+    rows = SubsetSpace(modules=16, max_active=3).enumerate()
+    validation = side(rows, 0) == "validation"
+    assert (int(validation.sum()), np.nonzero(validation)[0][:8].tolist()) == PINNED
+
+
+def test_the_order_is_random(paper: SubsetSpace):
+    support = Random(number=60).draw(paper, 0)
+    one, other = (Regions(support, seed).rows("held_out", 300) for seed in (0, 1))
+    assert (one != other).any()
+    # Sizes of combinations are not sorted: the first half has as many small ones as the second, nearly.
+    small = (one < 16).sum(axis=1) < 3
+    assert abs(small[:150].mean() - small[150:].mean()) < 0.2
+
+
+def test_empty_regions(paper: SubsetSpace):
+    everything_met = Regions(Random(number=690).draw(paper, 0), 0)
+    assert everything_met.rows("part_unseen", 5).shape == (0, 3)
+    with pytest.raises(BadInput, match=r"No combination was found in the region part_unseen \(test side\)"):
+        everything_met.require("part_unseen", 5, "test")
+    with pytest.raises(BadInput, match="No combination was found in the region rest"):
+        everything_met.require("rest", 5)
+    assert len(everything_met.require("held_out", 5)) == 5
+
+
+def test_empty_regions_of_huge_spaces_are_not_searched(huge: SubsetSpace, monkeypatch: pytest.MonkeyPatch):
+    regions = Regions(Random(number=40_000).draw(huge, 0), 0)
+    monkeypatch.setattr(drawing, "sample_rows", lambda *_: pytest.fail("searched"))
+    for region in ("part_unseen", "some_pairs_unmet", "rest"):
+        assert regions.rows(region, 5).shape == (0, 20)
+
+
+def test_short_lists_in_a_huge_space(huge: SubsetSpace):
+    support = Random(number=300, reserve=200).draw(huge, 0)
+    regions = Regions(support, 0)
+    trained = regions.rows("trained", 1000)
+    assert as_set(trained) == as_set(support.rows)
+    held_out = regions.rows("held_out", 1000)
+    assert as_set(held_out) == as_set(support.reserved)
+    assert as_set(regions.rows("some_pairs_unmet", 1000)) <= as_set(support.reserved)
+    assert len(regions.rows("some_pairs_unmet", 1000)) > 150
+    rest = regions.rows("rest", 300)
+    assert len(as_set(rest)) == 300
+    assert not support.contains(rest).any()
+    assert not as_set(rest) & as_set(held_out)
+
+
+def test_a_part_unseen_in_a_huge_space(huge: SubsetSpace):
+    support = MissingPart(part=7).draw(huge, 0)
+    rows = Regions(support, 0).rows("held_out", 200, "test")
+    assert len(as_set(rows)) == 200
+    assert (rows == 7).any(axis=1).all()
+    assert (side(rows, 0) == "test").all()
+    assert support.contains(Regions(support, 0).rows("trained", 200)).all()
+
+
+def test_large_seeds(paper: SubsetSpace):
+    support = Random(number=60).draw(paper, 2**64 - 1)
+    one, other = (Regions(support, seed).rows("held_out", 50) for seed in (1, 2**32 + 1))
+    assert (one != other).any()

@@ -1,0 +1,22 @@
+"""The README's Python example works as it stands."""
+
+import re
+from pathlib import Path
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+def test_python_examples_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
+    assert len(blocks) == 2
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), names)
+    assert (tmp_path / "curves.html").stat().st_size > 1000
+    assert len(names["store"].runs_df()) == 1  # type: ignore[attr-defined]
+
+
+def test_first_example_is_short():
+    block = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)[0]
+    assert len([line for line in block.splitlines() if line.strip()]) <= 18

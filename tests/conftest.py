@@ -41,7 +41,9 @@ def _cache_folder(config: pytest.Config) -> Path:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # By environment, so that the processes that tests start find it too. Compiling is most of a test's time.
+    # By environment, so that the processes that tests start find it too. Compiling is most of a test's time:
+    # what was compiled is kept, and nothing is optimised (slow tests switch that on where it matters).
+    os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_cache_folder(config)))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")

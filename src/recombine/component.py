@@ -62,14 +62,14 @@ def kinds(room: str) -> tuple[str, ...]:
     own = {
         info.name.replace("_", "-")
         for info in pkgutil.iter_modules([str(folder)])
-        if _declared_kind(folder / f"{info.name}.py") is not None
+        if not info.ispkg and _declared_kind(folder / f"{info.name}.py") is not None
     }
     return tuple(sorted(own | set(_entry_points(room))))
 
 
 def _declared_kind(path: Path) -> str | None:
     """The default of `kind: Literal[...]` in a file, found without importing it; None for helper files."""
-    for node in ast.parse(path.read_text()).body:
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ClassDef):
             for item in node.body:
                 if (
@@ -87,7 +87,7 @@ def summary(room: str, kind: str) -> str:
     """The first line of a component's module, for listings. Does not import recombine's own components."""
     path = Path(__file__).parent / room / f"{kind.replace('-', '_')}.py"
     if path.exists():
-        text = ast.get_docstring(ast.parse(path.read_text())) or ""
+        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     else:
         text = inspect.getdoc(find(room, kind)) or ""
     return text.strip().splitlines()[0] if text.strip() else ""

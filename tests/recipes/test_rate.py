@@ -41,7 +41,7 @@ def draw(key):
 def test_scaling_a_unit_rate_is_a_learning_rate(recipe, own):
     """The objective scales updates of unit rate; optax would have taken the rate itself."""
     rate = 0.02
-    network = MLP(width=8, depth=2).draw(3, 4, 5, jax.random.key(0))
+    network = MLP(width=8, depth=1).draw(3, 4, 5, jax.random.key(0))
     objective, optimiser = Regression(), recipe.optimiser()
     state = objective.init(network, optimiser)
     reference = own(rate)

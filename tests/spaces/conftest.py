@@ -1,15 +1,16 @@
-"""What the tests of spaces share."""
+"""What the tests of spaces share. JAX is imported late, after tests/conftest.py has told it where its cache is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import jax
 import numpy as np
 import pytest
 from scipy import stats
 
-from recombine.spaces.base import Space
+if TYPE_CHECKING:
+    from recombine.spaces.base import Space
 
 Fairness = Callable[[np.ndarray, np.ndarray], float]
 
@@ -17,6 +18,8 @@ Fairness = Callable[[np.ndarray, np.ndarray], float]
 @pytest.fixture
 def drawn() -> Callable[..., np.ndarray]:
     """Rows of a space, drawn by a compiled and vmapped sampler."""
+
+    import jax
 
     def draw(space: Space, number: int, seed: int = 0) -> np.ndarray:
         keys = jax.random.split(jax.random.key(seed), number)

@@ -1,49 +1,62 @@
-"""What the tests of supports share."""
+"""What the tests of supports share. JAX is imported late, after tests/conftest.py has told it where its cache is."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import equinox as eqx
-import jax
 import numpy as np
 import pytest
 from scipy import stats
 
-from recombine.spaces.product import ProductSpace
-from recombine.spaces.subset import SubsetSpace
-from recombine.supports.base import Sampler
+if TYPE_CHECKING:
+    from recombine.spaces.product import ProductSpace
+    from recombine.spaces.subset import SubsetSpace
+    from recombine.supports.base import Sampler
 
 
 @pytest.fixture
 def paper() -> SubsetSpace:
     """The space of the scaling paper: 696 combinations."""
+    from recombine.spaces.subset import SubsetSpace
+
     return SubsetSpace(modules=16, max_active=3)
 
 
 @pytest.fixture
 def toys() -> ProductSpace:
     """A product with unequal factors: 24 combinations of 9 values."""
+    from recombine.spaces.product import ProductSpace
+
     return ProductSpace(factors={"colour": 2, "shape": 3, "place": 4})  # type: ignore[arg-type]
 
 
 @pytest.fixture
 def huge() -> SubsetSpace:
     """About 10^41 combinations."""
+    from recombine.spaces.subset import SubsetSpace
+
     return SubsetSpace(modules=1000, max_active=20)
 
 
-@eqx.filter_jit
-def _many(sampler: Sampler, keys: jax.Array) -> jax.Array:
-    return jax.vmap(sampler)(keys)
+@functools.cache
+def _many() -> Callable:
+    """One compiled function for all tests, so that samplers of one shape are compiled once."""
+    import equinox as eqx
+    import jax
+
+    return eqx.filter_jit(lambda sampler, keys: jax.vmap(sampler)(keys))
 
 
 @pytest.fixture
 def drawn() -> Callable[..., np.ndarray]:
     """Rows drawn by a compiled and vmapped sampler."""
 
+    import jax
+
     def draw(sampler: Sampler, number: int, seed: int = 0) -> np.ndarray:
-        return np.asarray(_many(sampler, jax.random.split(jax.random.key(seed), number)))
+        return np.asarray(_many()(sampler, jax.random.split(jax.random.key(seed), number)))
 
     return draw
 

@@ -8,25 +8,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from recombine.cli.output import console, errors, print_json, table, verdict_table
+from recombine.cli.output import Told, console, errors, print_json, table, verdict_table
 from recombine.cli.progress import TerminalProgress
 from recombine.component import find
 from recombine.engines.base import Plan, plan
 from recombine.engines.local import LocalEngine
-from recombine.errors import BadInput, RecombineError
+from recombine.errors import BadInput
 from recombine.overrides import apply, validate
 from recombine.probes.scores import Scores
 from recombine.store.store import Store
 from recombine.studies.base import Study
-from recombine.studies.run import run_study, verdicts_of
+from recombine.studies.run import newest_records, run_study, verdicts_of
 from recombine.training.config import RunConfig
-from recombine.training.program import Program
 
 
 def use_cache() -> None:
     """Keep compiled programs between processes: a second start compiles nothing."""
     import jax
 
+    if os.environ.get("JAX_COMPILATION_CACHE_DIR"):
+        return  # The user has chosen a place.
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     jax.config.update("jax_compilation_cache_dir", str(home / "recombine" / "jax"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
@@ -84,7 +85,7 @@ def run_command(
         if page is not None:
             out.print(f"report: {page}", highlight=False, markup=False)
     if result.sweep.failed:
-        raise RecombineError(
+        raise Told(
             f"{len(result.sweep.failed)} runs failed: {', '.join(result.sweep.failed[:5])}.",
             fix="`recombine show RUN` says at which step; a lower rate often helps",
         )
@@ -92,15 +93,23 @@ def run_command(
 
 def _existing(path: Path) -> Store | None:
     """The store, if there is one: a dry run makes no folder."""
-    return Store(path, create=False) if path.exists() else None
+    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
+        return None
+    return Store(path, create=False)
 
 
 def _what(ahead: Plan) -> str:
     left = ahead.runs - ahead.done - ahead.failed
     if not left and not ahead.measurements:
         return f"All {ahead.runs} runs are in the store already: nothing to train, nothing to measure."
-    done = f" ({ahead.done + ahead.failed} of {ahead.runs} are in the store already)" if left < ahead.runs else ""
-    return f"{left} runs to train in {ahead.buckets} programs{done}, {ahead.measurements} measurements to make."
+    done = (
+        f" ({ahead.done + ahead.failed} of {ahead.runs} are in the store already)"
+        if left < ahead.runs
+        else ""
+    )
+    return (
+        f"{left} runs to train in {ahead.buckets} programs{done}, {ahead.measurements} measurements to make."
+    )
 
 
 def _print_plan(ahead: Plan, configs: Sequence[RunConfig], as_json: bool) -> None:
@@ -151,7 +160,7 @@ def train_command(
         rows = [(name, document.get(name)) for name in shown]
         console().print(table(f"run {config.run_id}", ["", ""], rows))
     if document["status"] == "failed":
-        raise RecombineError(
+        raise Told(
             f"The loss was not finite at step {document['failed_at']}. The run is stored as failed.",
             fix="lower the rate, e.g. rate=0.01",
         )
@@ -171,7 +180,7 @@ def run_document(store: Store, run_id: str) -> dict[str, Any]:
 def report_command(name: str | None, out: Path, store_path: Path, *, as_json: bool) -> None:
     """Write the report of a study that was run."""
     store = Store(store_path, create=False)
-    records = {record["study"]: record for record in store.studies()}
+    records = newest_records(store)
     if name is not None:
         find("studies", name)
     if not records or (name is not None and name not in records):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from recombine.cli.output import console, errors, print_json, table, verdict_table
+from recombine.cli.output import Told, console, print_json, table, verdict_table
 from recombine.component import ROOMS, find, kinds, summary
-from recombine.errors import BadInput, RecombineError, did_you_mean
+from recombine.errors import BadInput, StoreError, did_you_mean
+
+if TYPE_CHECKING:
+    from recombine.store.store import Store
 
 
 def list_command(what: str, store_path: Path, *, as_json: bool) -> None:
@@ -22,16 +25,16 @@ def list_command(what: str, store_path: Path, *, as_json: bool) -> None:
     if what != "runs":
         raise BadInput(f"There is no list of {what!r}.", fix=did_you_mean(what, ("runs", *ROOMS)))
     from recombine.store.store import Store
+    from recombine.store.tables import run_records
 
     store = Store(store_path, create=False)
     if as_json:
-        print_json(store.runs_df().to_dict("records"))
+        print_json(run_records(store))
         return
     columns = ["run", "family", "space", "trained on", "model", "steps", "r2_in", "r2_held_out"]
     rows = [_run_row(run.run_id, run.manifest, store.summaries(run.run_id)) for run in store.runs()]
     title = f"{len(rows)} runs in {store_path}"
     console().print(table(title, columns, rows, left=3))
-    _problems(store.problems)
 
 
 def _run_row(run_id: str, manifest: dict[str, Any], scores: dict[str, Any]) -> tuple[Any, ...]:
@@ -56,13 +59,10 @@ def _run_row(run_id: str, manifest: dict[str, Any], scores: dict[str, Any]) -> t
 
 def _numbers(component: dict[str, Any]) -> str:
     """A component by its numbers: `16,3`; by its kind where it has none."""
-    found = [str(value) for name, value in component.items() if isinstance(value, int) and name != "min_active"]
+    found = [
+        str(value) for name, value in component.items() if isinstance(value, int) and name != "min_active"
+    ]
     return ",".join(found) or component["kind"]
-
-
-def _problems(problems: list[str]) -> None:
-    for problem in problems:
-        errors().print(f"set aside: {problem}", style="yellow", markup=False, highlight=False)
 
 
 def show_command(what: str, store_path: Path, *, as_json: bool) -> None:
@@ -79,14 +79,15 @@ def show_command(what: str, store_path: Path, *, as_json: bool) -> None:
         if what in kinds(room):
             _show_component(room, what, as_json)
             return
-    if not store_path.exists():
-        known = ["config", *(kind for room in ROOMS for kind in kinds(room))]
-        raise BadInput(f"There is nothing called {what!r} to show.", fix=did_you_mean(what, known))
     from recombine.cli.commands import run_document
     from recombine.store.store import Store
     from recombine.store.tables import flatten
 
-    store = Store(store_path, create=False)
+    store = Store(store_path, create=False) if store_path.exists() else None
+    if store is None or not store.names(what):
+        known = ["config", *(kind for room in ROOMS for kind in kinds(room))]
+        where = f" (no component, and no run in {store_path})" if store else ""
+        raise BadInput(f"There is nothing called {what!r} to show{where}.", fix=did_you_mean(what, known))
     document = run_document(store, what)
     if as_json:
         print_json(document)
@@ -115,7 +116,12 @@ def _show_component(room: str, kind: str, as_json: bool) -> None:
         print_json(component.model_json_schema())
         return
     rows = [
-        (name, _type(field.annotation), "required" if field.is_required() else repr(field.default), field.description or "")
+        (
+            name,
+            _type(field.annotation),
+            "required" if field.is_required() else repr(field.default),
+            field.description or "",
+        )
         for name, field in component.model_fields.items()
         if name != "kind"
     ]
@@ -161,7 +167,20 @@ def verdicts_command(profile: str | None, store_path: Path, *, as_json: bool) ->
     elif records:
         console().print(verdict_table(records))
     else:
-        console().print(f"No study has run in {store_path}. Try: recombine run data-scaling --profile smoke")
+        advice = "Try: recombine run data-scaling --profile smoke"
+        console().print(f"No study has run in {store_path}. {advice}", markup=False, highlight=False)
+
+
+def _damage(store: Store) -> list[str]:
+    """Read everything that the store holds; what cannot be read, in words."""
+    for run in store.runs():
+        try:
+            _ = run.model if run.manifest["status"] == "complete" else run.config
+        except StoreError as error:
+            store.report(str(error))
+    for read in (store.curves_df, store.combinations_df, store.probes_df):
+        read()
+    return store.problems
 
 
 def doctor_command(store_path: Path | None, *, as_json: bool) -> None:
@@ -174,18 +193,23 @@ def doctor_command(store_path: Path | None, *, as_json: bool) -> None:
         from recombine.store.store import Store
 
         store = Store(store_path, create=False)
-        facts["store"] = {"path": str(store_path), "runs": len(store.run_ids()), "studies": len(store.studies())}
-        for run in store.runs():
-            store.summaries(run.run_id)
-        problems += store.problems
+        facts["store"] = {
+            "path": str(store_path),
+            "runs": len(store.run_ids()),
+            "studies": len(store.studies()),
+        }
+        problems += _damage(store)
     if as_json:
         print_json(facts | {"problems": problems, "ok": not problems})
     else:
-        rows = [(f"{part}: {name}", str(value)) for part, values in facts.items() for name, value in values.items()]
+        rows = [
+            (f"{part}: {name}", str(value))
+            for part, values in facts.items()
+            for name, value in values.items()
+        ]
         console().print(table("recombine doctor", ["", ""], rows, left=2))
-        _problems(problems)
     if problems:
-        raise RecombineError(
+        raise Told(
             f"{len(problems)} problems in the store {store_path}.",
             fix="what is damaged is left alone; running its study again makes it anew",
         )

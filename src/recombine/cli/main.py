@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from pathlib import Path
@@ -17,12 +18,16 @@ app = App(
     help="Can a neural network recombine what it knows, why, and what data would make it so?",
     version=__version__,
     help_format="plaintext",
+    # cyclopts would end the process without a word; we say how to go on.
+    suppress_keyboard_interrupt=False,
 )
 app.register_install_completion_command(help="Install completion for your shell.")
 
 STORE_HELP = "The folder in which runs are kept."
 StoreOption = Annotated[Path, Parameter(name="--store", help=STORE_HELP, env_var="RECOMBINE_STORE")]
-JsonOption = Annotated[bool, Parameter(name="--json", negative="", help="Print one JSON document and nothing else.")]
+JsonOption = Annotated[
+    bool, Parameter(name="--json", negative="", help="Print one JSON document and nothing else.")
+]
 DryOption = Annotated[
     bool, Parameter(name="--dry-run", negative="", help="Say what would run, what is done already, and stop.")
 ]
@@ -35,7 +40,9 @@ DEFAULT_STORE = Path("runs")
 def run(
     study: Annotated[str, Parameter(help="The study; `recombine ls studies` lists them.")],
     *overrides: Overrides,
-    profile: Annotated[str, Parameter(help="smoke, demo, laptop or paper: same code, other sizes.")] = "laptop",
+    profile: Annotated[
+        str, Parameter(help="smoke, demo, laptop or paper: same code, other sizes.")
+    ] = "laptop",
     store: StoreOption = DEFAULT_STORE,
     report: Annotated[Path | None, Parameter(help="Also write the report page to this file.")] = None,
     json: JsonOption = False,
@@ -63,7 +70,9 @@ def train(
 
 @app.command
 def ls(
-    what: Annotated[str, Parameter(help="runs, or a kind of component: studies, families, models, ...")] = "runs",
+    what: Annotated[
+        str, Parameter(help="runs, or a kind of component: studies, families, models, ...")
+    ] = "runs",
     *,
     store: StoreOption = DEFAULT_STORE,
     json: JsonOption = False,
@@ -76,7 +85,9 @@ def ls(
 
 @app.command
 def show(
-    what: Annotated[str, Parameter(help="config, a component's name, or the (beginning of the) name of a run.")],
+    what: Annotated[
+        str, Parameter(help="config, a component's name, or the (beginning of the) name of a run.")
+    ],
     *,
     store: StoreOption = DEFAULT_STORE,
     json: JsonOption = False,
@@ -139,16 +150,25 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _guarded(given: list[str]) -> int:
+    from recombine.cli.output import Told, Warnings
+
     as_json = "--json" in given
+    log = logging.getLogger("recombine")
+    if not any(isinstance(handler, Warnings) for handler in log.handlers):
+        log.addHandler(Warnings())
     try:
         # The process is short-lived and often interrupted: cyclopts' own handling would hide the exit code.
         app(given, exit_on_error=False, print_error=False, result_action="return_value")
+    except Told as error:
+        return _fail(error.message, error.fix, error.exit_code, as_json=False)
     except RecombineError as error:
         return _fail(error.message, error.fix, error.exit_code, as_json)
     except CycloptsError as error:
         return _fail(str(error), _hint(given), 2, as_json)
     except KeyboardInterrupt:
-        return _fail("Interrupted. Finished runs are kept.", "run the same command again to go on", 130, as_json)
+        return _fail(
+            "Interrupted. Finished runs are kept.", "run the same command again to go on", 130, as_json
+        )
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -161,15 +181,15 @@ def _hint(given: list[str]) -> str:
     return "see `recombine --help`" if word in commands else did_you_mean(word, commands)
 
 
-def _fail(message: str, fix: str | None, code: int, as_json: bool) -> int:
-    from recombine.cli.output import errors, print_json
+def _fail(what: str, fix: str | None, code: int, as_json: bool) -> int:
+    from recombine.cli.output import message, print_json
 
-    out = errors()
-    out.print(f"error: {message}", style="bold red" if code != 130 else "bold yellow", markup=False, highlight=False)
+    interrupted = code == 130
+    message(f"error: {what}", style="bold yellow" if interrupted else "bold red")
     if fix:
-        out.print(f"  {'fix' if code != 130 else 'next'}: {fix}", markup=False, highlight=False)
+        message(f"  {'next' if interrupted else 'fix'}: {fix}")
     if as_json:
-        print_json({"error": message, "fix": fix, "exit_code": code})
+        print_json({"error": what, "fix": fix, "exit_code": code})
     return code
 
 

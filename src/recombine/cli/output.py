@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,7 +13,20 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from recombine.errors import RecombineError
+
 VERDICT_STYLE = {"supported": "green", "contradicted": "red", "equivalent": "blue", "inconclusive": "yellow"}
+
+
+class Warnings(logging.Handler):
+    """What the library warns of (damaged runs, for one), a line each on standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message(f"warning: {record.getMessage()}", style="yellow")
+
+
+class Told(RecombineError):
+    """Something did not hold, and the JSON document that says so was printed already: there must be only one."""
 
 
 def console() -> Console:
@@ -23,6 +37,11 @@ def console() -> Console:
 def errors() -> Console:
     """Standard error: progress, warnings and messages."""
     return Console(stderr=True)
+
+
+def message(text: str, style: str | None = None) -> None:
+    """A line on standard error, as it is: not wrapped, so that paths can be copied, and no signs in it mean anything."""
+    errors().print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
@@ -47,7 +66,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, 
     """A table; all but the first `left` columns are set to the right. Names from data are escaped."""
     headed = any(columns)
     made = Table(
-        title=title,
+        title=escape(title),
         title_justify="left",
         title_style="bold",
         box=SIMPLE_HEAD,
@@ -70,7 +89,9 @@ def verdict_table(records: Sequence[dict[str, Any]]) -> Table:
     made.add_column("effect [95 % interval]", justify="right", no_wrap=True)
     for record in records:
         word, style = record["verdict"], VERDICT_STYLE[record["verdict"]]
-        role = "primary" if record["primary"] else record["role"] if record["role"] != "claim" else "secondary"
+        role = (
+            "primary" if record["primary"] else record["role"] if record["role"] != "claim" else "secondary"
+        )
         low, high = record["interval"]
         text = f"[bold]{escape(record['claim'])}[/bold] [dim]({role})[/dim]\n{escape(record['statement'])}"
         if record["note"]:

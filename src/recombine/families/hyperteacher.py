@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Literal
 
 import equinox as eqx
@@ -94,7 +95,7 @@ class HyperteacherShape(RegressionFamily):
     def layer_shapes(self) -> tuple[tuple[int, int], ...]:
         """Features and units of each hidden layer."""
         sizes = [self.inputs] + [self.hidden] * self.layers
-        return tuple(zip(sizes[:-1], sizes[1:], strict=True))
+        return tuple(itertools.pairwise(sizes))
 
 
 class ShapedTeacher(Teacher):

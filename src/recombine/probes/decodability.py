@@ -150,7 +150,9 @@ def _fold(fit: Part, score: Part, validation: Part, site: str) -> dict[str, tupl
 
     best = max(STRENGTHS, key=lambda strength: quality(validation, strength))
     chosen = {"1": 1.0, "chosen": best}
-    return {name: (quality(score, strength), control(strength), strength) for name, strength in chosen.items()}
+    return {
+        name: (quality(score, strength), control(strength), strength) for name, strength in chosen.items()
+    }
 
 
 def control_targets(

@@ -35,8 +35,8 @@ class ScoreTask:
     def __call__(self, network: Network, teacher: Any, encoder: Any, row: Array, key: Array) -> Any:
         by_data, by_model = jax.random.split(key)
         _, code, batch = draw_examples(teacher, encoder, row, by_data, self.samples)
-        one = jax.tree.map(lambda leaf: leaf[None], (code, batch))
-        scores = score_tasks(self.family, self.objective, network, *one, by_model)
+        codes, batches = jax.tree.map(lambda leaf: leaf[None], (code, batch))
+        scores = score_tasks(self.family, self.objective, network, codes, batches, by_model)
         return {name: values[0] for name, values in scores.items()}
 
 

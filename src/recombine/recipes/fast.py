@@ -77,7 +77,7 @@ class Fast(Recipe):
     """Muon in blocks, rate falling linearly to zero; 128 tasks of 8 samples."""
 
     kind: Literal["fast"] = "fast"
-    rate: PositiveFloat = 0.02
+    rate: PositiveFloat = 0.025
     steps: PositiveInt = 500
     tasks: PositiveInt = 128
     samples: PositiveInt = 8

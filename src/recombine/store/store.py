@@ -13,8 +13,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import logging
 import os
 import uuid
@@ -24,10 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pydantic import ValidationError
 
 from recombine.errors import BadInput, StoreError, did_you_mean
-from recombine.models.base import Network
 from recombine.probes.base import Measured, Measurement
 from recombine.store.files import (
     check_writable,
@@ -41,9 +37,9 @@ from recombine.store.files import (
 )
 from recombine.store.measurements import names_of, read_measurement, write_measurement
 from recombine.store.provenance import provenance, threads
-from recombine.training.checkpoint import load_tree, save_tree
+from recombine.store.stored_run import StoredRun
+from recombine.training.checkpoint import save_tree
 from recombine.training.config import RunConfig
-from recombine.training.prepare import Setting
 from recombine.training.train import Outcome
 
 if TYPE_CHECKING:
@@ -70,37 +66,6 @@ MANIFEST_KEYS = frozenset(
 STUDY_KEYS = frozenset({"study", "profile", "config", "runs", "effects", "provenance"})
 
 log = logging.getLogger(__name__)
-
-
-@dataclasses.dataclass(frozen=True)
-class StoredRun:
-    """A run in the store."""
-
-    store: Store
-    run_id: str
-    manifest: dict[str, Any]
-
-    @functools.cached_property
-    def config(self) -> RunConfig:
-        try:
-            return RunConfig.model_validate(self.manifest["config"])
-        except (ValidationError, KeyError) as error:
-            raise StoreError(f"The configuration of run {self.run_id} is not understood: {error}") from error
-
-    @functools.cached_property
-    def setting(self) -> Setting:
-        """The run's support, teacher and encoding, drawn again from its configuration."""
-        return Setting(self.config)
-
-    @functools.cached_property
-    def model(self) -> Network:
-        """The trained network."""
-        if self.manifest["status"] != "complete":
-            raise StoreError(
-                f"Run {self.run_id} failed at step {self.manifest['failed_at']}: it has no weights."
-            )
-        path = self.store.folder(self.run_id) / "weights.safetensors"
-        return load_tree(path, self.setting.network())[0]
 
 
 class Store:
@@ -193,35 +158,39 @@ class Store:
             self.problems.append(problem)
             log.warning(problem)
 
-    def _names(self) -> list[str]:
+    def names(self, beginning: str = "") -> list[str]:
+        """The names of all folders of runs, sound or not, that begin so."""
         folder = self.path / "runs"
-        return sorted(entry.name for entry in os.scandir(folder) if entry.is_dir()) if folder.is_dir() else []
+        found = (
+            sorted(entry.name for entry in os.scandir(folder) if entry.is_dir()) if folder.is_dir() else []
+        )
+        return [name for name in found if name.startswith(beginning)]
 
     def run_ids(self) -> list[str]:
         """The names of all sound runs."""
-        return [name for name in self._names() if self.status(name) is not None]
+        return [name for name in self.names() if self.status(name) is not None]
 
     def runs(self, run_ids: Sequence[str] | None = None) -> Iterator[StoredRun]:
         """All sound runs, or those named."""
         for run_id in self.run_ids() if run_ids is None else run_ids:
             try:
-                yield StoredRun(self, run_id, self._manifest(run_id))
+                yield StoredRun(self.folder(run_id), self._manifest(run_id))
             except StoreError as error:
                 self.report(str(error))
 
     def load(self, run: str | RunConfig) -> StoredRun:
         """A run by its name (or the beginning of it) or by its configuration."""
         wanted = run.run_id if isinstance(run, RunConfig) else run
-        known = self._names()
+        known = self.names()
         if wanted not in known:
-            matches = [run_id for run_id in known if wanted and run_id.startswith(wanted)]
+            matches = self.names(wanted) if wanted else []
             if len(matches) != 1:
                 what = (
                     "is not the name of a run" if not matches else f"could be any of {', '.join(matches[:5])}"
                 )
                 raise BadInput(f"{wanted!r} {what} in {self.path}.", fix=did_you_mean(wanted, known[:20]))
             wanted = matches[0]
-        return StoredRun(self, wanted, self._manifest(wanted))
+        return StoredRun(self.folder(wanted), self._manifest(wanted))
 
     def commit(self, outcome: Outcome) -> None:
         """Store a run that ended. Whole or not at all; the first commit of a run wins."""

@@ -19,6 +19,9 @@ from recombine.supports.rows import RowSet, groups
 LONGEST = 5_000_000
 """The longest list of combinations that is held in memory."""
 
+DEFAULT_SHARE = 0.25
+"""What is held out when neither a number nor a share is given: the literature's usual choice."""
+
 TRIES = 1000
 
 
@@ -29,7 +32,7 @@ class Random(SupportKind):
     number: PositiveInt | None = None
     """How many combinations are trained on."""
     held_out: float | None = Field(default=None, gt=0, lt=1)
-    """The share of the space that is not trained on; instead of `number`."""
+    """The share of the space that is not trained on, instead of `number`; a quarter when neither is given."""
     sizes: Literal["up_to", "exactly"] = "up_to"
     """Subset spaces: combinations of up to max_active modules, or of exactly so many."""
     reserve: NonNegativeInt = 0
@@ -39,8 +42,8 @@ class Random(SupportKind):
 
     @model_validator(mode="after")
     def _one_of(self) -> Random:
-        if (self.number is None) == (self.held_out is None):
-            raise ValueError("give either number or held_out, not both and not neither")
+        if self.number is not None and self.held_out is not None:
+            raise ValueError("give either number or held_out, not both")
         return self
 
     def _pool(self, space: Space) -> Space:
@@ -55,10 +58,10 @@ class Random(SupportKind):
     def length(self, space: Space) -> int:
         if self.number is not None:
             return self.number
-        assert self.held_out is not None
+        share = DEFAULT_SHARE if self.held_out is None else self.held_out
         pool = self._pool(space).size
         # Fractions, as the size of a space need not fit a float; by way of text, so that 0.1 means a tenth.
-        return pool - max(1, round(Fraction(str(self.held_out)) * pool))
+        return pool - max(1, round(Fraction(str(share)) * pool))
 
     def check(self, space: Space) -> None:
         length, pool = self.length(space), self._pool(space)

@@ -45,7 +45,9 @@ def load_tree(path: Path, like: Tree) -> tuple[Tree, dict[str, Any]]:
             stored = set(file.keys())
             wanted = {jax.tree_util.keystr(place) for place, _ in named}
             if stored != wanted:
-                raise StoreError(f"{path} does not hold the expected arrays; they differ in {sorted(stored ^ wanted)}.")
+                raise StoreError(
+                    f"{path} does not hold the expected arrays; they differ in {sorted(stored ^ wanted)}."
+                )
             leaves = []
             for place, leaf in named:
                 value = file.get_tensor(jax.tree_util.keystr(place))

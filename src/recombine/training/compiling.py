@@ -26,7 +26,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.cache
     def ready() -> Callable[..., Any]:
         # Not before the first call: asking for the backend starts it.
-        return eqx.filter_jit(function, compiler_options=compiler_options())
+        return eqx.filter_jit(function, compiler_options=compiler_options())  # pyright: ignore[reportCallIssue]
 
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:

@@ -58,7 +58,7 @@ class RunConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     space: field("spaces", Space) = SubsetSpace(modules=16, max_active=3)  # type: ignore[valid-type]
-    support: field("supports", SupportKind) = Random(held_out=0.25)  # type: ignore[valid-type]
+    support: field("supports", SupportKind) = Random()  # type: ignore[valid-type]
     family: field("families", Family) = Hyperteacher()  # type: ignore[valid-type]
     encoding: field("encodings", Encoding) = Identity()  # type: ignore[valid-type]
     model: field("models", Model) = MLP()  # type: ignore[valid-type]

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from recombine.encodings.base import Encoder
-from recombine.families.base import Batch, Family, TaskScores, Task, Teacher
+from recombine.families.base import Batch, Family, Task, TaskScores, Teacher
 from recombine.models.base import Model, Network
 from recombine.objectives.base import Objective, TrainState
 from recombine.recipes.base import PER_RUN, Recipe
@@ -106,7 +106,7 @@ class Program:
         parts: dict[str, Any] = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         for name in ("family", "model", "objective"):
             parts[name] = parts[name].model_dump(mode="json")
-        parts["recipe"] = self.recipe.model_dump(mode="json", exclude=PER_RUN)
+        parts["recipe"] = self.recipe.model_dump(mode="json", exclude=set(PER_RUN))
         return json.dumps(parts, sort_keys=True)
 
     def _step(self, state: TrainState, lane: Lane) -> tuple[TrainState, Float[Array, ""]]:
@@ -216,7 +216,7 @@ def _compile(program: Program, state: TrainState, lane: Lane, active: Array) -> 
         after, look = program.advance(*whole, active)
         return eqx.filter(after, eqx.is_array), look
 
-    stacked = jax.jit(jax.vmap(one), donate_argnums=0)
+    stacked = jax.jit(jax.vmap(one), donate_argnums=0, compiler_options=compiler_options())
     compiled = stacked.lower(*eqx.filter((state, lane), eqx.is_array), active).compile()
 
     def advance(state: TrainState, lane: Lane, active: Array) -> tuple[TrainState, Look]:

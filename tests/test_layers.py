@@ -1,0 +1,103 @@
+"""The way of the data is one-way: a room imports what stands to its left, never what stands to its right."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import recombine
+
+PACKAGE = Path(recombine.__file__).parent
+
+ORDER = (
+    "root",
+    "spaces",
+    "supports",
+    "families",
+    "encodings",
+    "models",
+    "objectives",
+    "recipes",
+    "training",
+    "probes",
+    "stats",
+    "store",
+    "engines",
+    "figures",
+    "studies",
+    "report",
+    "cli",
+)
+"""docs/architecture.md says the same in words. `root` is what every room may use: errors, components, overrides."""
+
+ROOT = {"errors", "component", "overrides"}
+
+
+def room_of(module: str) -> str:
+    """The room of a module's full name, e.g. `spaces` of `recombine.spaces.subset`."""
+    parts = module.split(".")
+    if len(parts) == 1 or parts[1] in ROOT:
+        return "root"
+    return parts[1]
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(tree: ast.AST) -> list[tuple[int, str]]:
+    """Every module of recombine that a file imports, anywhere in it, also under TYPE_CHECKING, with the line."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, name.name) for name in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            assert node.level == 0, "imports are written in full"
+            # `from recombine.spaces import subset` imports a module, `from recombine import __version__` does not.
+            inner = [(node.lineno, f"{node.module}.{name.name}") for name in node.names]
+            found += inner if node.module == "recombine" else [(node.lineno, node.module)]
+    names = {path.stem for path in PACKAGE.iterdir()}
+    return [
+        (line, name)
+        for line, name in found
+        if name.split(".")[0] == "recombine" and (name.count(".") == 0 or name.split(".")[1] in names)
+    ]
+
+
+SOURCE = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def test_every_room_has_its_place():
+    rooms = {path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert rooms == set(ORDER) - {"root"}
+    loose = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__", "__main__"}
+    assert loose == ROOT
+
+
+def test_the_check_sees_what_it_looks_for():
+    text = (
+        "from recombine.store.store import Store\n"
+        "def f():\n    import recombine.cli.main\n"
+        "if TYPE_CHECKING:\n    from recombine.figures.base import Figure\n"
+        "from recombine import __version__\n"
+    )
+    assert [name for _, name in imported(ast.parse(text))] == [
+        "recombine.store.store",
+        "recombine.cli.main",
+        "recombine.figures.base",
+    ]
+    assert room_of("recombine.store.store") == "store" and room_of("recombine.errors") == "root"
+
+
+@pytest.mark.parametrize("path", SOURCE, ids=module_of)
+def test_a_room_imports_only_what_stands_to_its_left(path):
+    own = room_of(module_of(path))
+    wrong = [
+        f"line {line}: {name}"
+        for line, name in imported(ast.parse(path.read_text()))
+        if ORDER.index(room_of(name)) > ORDER.index(own)
+    ]
+    assert wrong == [], f"{own} stands to the left of these"

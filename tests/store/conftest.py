@@ -4,57 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import equinox as eqx
-import jax
 import pytest
 
-from recombine.probes.scores import Scores
-from recombine.store.store import Store
-from recombine.training.config import RunConfig, Seeds
-from recombine.training.prepare import Setting
-from recombine.training.train import Outcome
+# Imported in the fixtures, so that JAX starts after tests/conftest.py has said where compiled programs are kept.
+if TYPE_CHECKING:
+    from recombine.probes.scores import Scores
+    from recombine.store.store import Store
+    from recombine.training.config import RunConfig
+    from recombine.training.train import Outcome
 
 
-@pytest.fixture
-def tiny() -> Callable[..., RunConfig]:
-    """The configuration of a small run."""
+@pytest.fixture(scope="session")
+def small(tiny: Callable[..., RunConfig]) -> Callable[..., RunConfig]:
+    """A small run with a common held-out test, by its number of training combinations and its seed."""
+    from recombine.spaces.subset import SubsetSpace
+    from recombine.supports.random import Random
+    from recombine.training.config import Seeds
 
     def make(number: int = 12, seed: int = 0, **changes: Any) -> RunConfig:
-        values = {
-            "space": {"kind": "subset", "modules": 8, "max_active": 2},
-            "support": {"kind": "random", "number": number, "reserve": 8},
-            "family": {"kind": "hyperteacher", "inputs": 4, "hidden": 4, "outputs": 2},
-            "model": {"kind": "mlp", "width": 16, "depth": 1},
-            "recipe": {"kind": "paper", "steps": 30, "tasks": 8, "samples": 4},
+        fields = {
+            "space": SubsetSpace(modules=8, max_active=2),
+            "support": Random(number=number, reserve=12),
             "seeds": Seeds.replicate(seed),
-            "validation_tasks": 8,
-            "every": 10,
         }
-        return RunConfig.model_validate(values | changes)
+        return tiny(**(fields | changes))
 
     return make
 
 
-@pytest.fixture
-def ended(tiny: Callable[..., RunConfig]) -> Callable[..., Outcome]:
+@pytest.fixture(scope="session")
+def ended(small: Callable[..., RunConfig]) -> Callable[..., Outcome]:
     """A run that ended, with weights unlike those of a new network."""
+    import jax
+
+    from recombine.training.prepare import Setting
+    from recombine.training.train import Outcome
 
     def make(
         config: RunConfig | None = None, *, steps: int = 30, shift: float = 0.5, **changes: Any
     ) -> Outcome:
-        config = tiny() if config is None else config
-        network = jax.tree.map(
-            lambda leaf: leaf + shift if eqx.is_array(leaf) else leaf, Setting(config).network()
-        )
+        config = small() if config is None else config
         curves = [
             {"step": step, "loss": 1.0 / step, "score_in": 0.01 * step, "score_held_out": 0.005 * step}
             for step in (10, 20, 30)
         ]
-        values: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "config": config,
-            "network": network,
+            "network": jax.tree.map(lambda leaf: leaf + shift, Setting(config).network()),
             "curves": curves,
             "steps": steps,
             "seconds": 1.5,
@@ -63,7 +61,7 @@ def ended(tiny: Callable[..., RunConfig]) -> Callable[..., Outcome]:
             "failed_at": None,
             "lanes": 1,
         }
-        return Outcome(**(values | changes))
+        return Outcome(**(fields | changes))
 
     return make
 
@@ -71,10 +69,14 @@ def ended(tiny: Callable[..., RunConfig]) -> Callable[..., Outcome]:
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     """An empty store."""
+    from recombine.store.store import Store
+
     return Store(tmp_path / "store")
 
 
 @pytest.fixture(scope="session")
 def small_scores() -> Scores:
     """A quick measurement."""
+    from recombine.probes.scores import Scores
+
     return Scores(combinations=6, draws=2, samples=4)

@@ -15,6 +15,9 @@ import pytest
 from safetensors.numpy import load_file
 
 from recombine.errors import BadInput, StoreError
+from recombine.families.lookup import Lookup
+from recombine.models.mlp import MLP
+from recombine.recipes.fast import Fast
 from recombine.store import files, provenance
 from recombine.store.store import Store
 
@@ -41,8 +44,8 @@ def test_a_loaded_model_gives_the_same_outputs(store, ended):
     assert np.array_equal(model(code, inputs), outcome.network(code, inputs))
 
 
-def test_the_configuration_comes_back_and_names_the_folder(store, ended, tiny):
-    for config in (tiny(), tiny(20), tiny(seed=1)):
+def test_the_configuration_comes_back_and_names_the_folder(store, ended, small):
+    for config in (small(), small(20), small(seed=1)):
         store.commit(ended(config))
         run = store.load(config)
         assert run.config == config
@@ -51,31 +54,31 @@ def test_the_configuration_comes_back_and_names_the_folder(store, ended, tiny):
     assert len(store.run_ids()) == 3
 
 
-def test_every_part_of_the_configuration_changes_the_name(tiny):
+def test_every_part_of_the_configuration_changes_the_name(small):
     configs = [
-        tiny(),
-        tiny(13),
-        tiny(seed=1),
-        tiny(target=0.5),
-        tiny(recipe={"kind": "fast", "steps": 30}),
-        tiny(model={"kind": "mlp", "width": 17, "depth": 1}),
-        tiny(family={"kind": "lookup", "inputs": 4, "hidden": 4, "outputs": 2}),
+        small(),
+        small(13),
+        small(seed=1),
+        small(target=0.5),
+        small(recipe=Fast(steps=30)),
+        small(model=MLP(width=17, depth=1)),
+        small(family=Lookup()),
     ]
     assert len({config.run_id for config in configs}) == len(configs)
-    assert tiny().run_id == tiny().run_id
+    assert small().run_id == small().run_id
 
 
-def test_a_changed_meaning_changes_the_name(tiny, monkeypatch):
-    config = tiny()
+def test_a_changed_meaning_changes_the_name(small, monkeypatch):
+    config = small()
     before = config.run_id
     monkeypatch.setattr(type(config.family), "version", 2)
     assert config.run_id != before
 
 
-def test_a_run_is_found_by_the_beginning_of_its_name(store, ended, tiny):
+def test_a_run_is_found_by_the_beginning_of_its_name(store, ended, small):
     for seed in range(3):
-        store.commit(ended(tiny(seed=seed)))
-    name = tiny().run_id
+        store.commit(ended(small(seed=seed)))
+    name = small().run_id
     assert store.load(name[:12]).run_id == name
     with pytest.raises(BadInput, match="not the name of a run"):
         store.load("zzzz")
@@ -152,9 +155,9 @@ def test_who_renames_first_wins_even_if_it_began_later(store, ended, monkeypatch
     assert store.problems == []
 
 
-def test_racing_threads_leave_one_whole_run(store, ended, tiny):
+def test_racing_threads_leave_one_whole_run(store, ended, small):
     for seed in range(4):
-        config = tiny(seed=seed)
+        config = small(seed=seed)
         outcomes = [ended(config, steps=steps, shift=float(steps)) for steps in (1, 2, 3)]
         gate = threading.Barrier(len(outcomes))
 

@@ -17,9 +17,9 @@ RESULT = Measured({"r2_in": 0.5, "r2_held_out": 0.25}, {"a": [1, 2], "b": ["x", 
 
 
 @pytest.fixture
-def measured(store, ended, tiny, small_scores):
-    store.commit(ended(tiny()))
-    store.add_measurement(tiny().run_id, small_scores, RESULT)
+def measured(store, ended, small, small_scores):
+    store.commit(ended(small()))
+    store.add_measurement(small().run_id, small_scores, RESULT)
     return store
 
 
@@ -28,12 +28,12 @@ def places(store, run_id, measurement):
     return folder / f"{measurement.name}.json", folder / f"{measurement.name}.parquet"
 
 
-def test_a_measurement_comes_back(measured, tiny, small_scores):
+def test_a_measurement_comes_back(measured, small, small_scores):
     store = Store(measured.path)
-    assert store.has_measurement(tiny().run_id, small_scores)
-    assert not store.has_measurement(tiny().run_id, Scores(combinations=7))
-    assert store.summaries(tiny().run_id) == RESULT.summary
-    record = json.loads(places(store, tiny().run_id, small_scores)[0].read_text())
+    assert store.has_measurement(small().run_id, small_scores)
+    assert not store.has_measurement(small().run_id, Scores(combinations=7))
+    assert store.summaries(small().run_id) == RESULT.summary
+    record = json.loads(places(store, small().run_id, small_scores)[0].read_text())
     assert record["measurement"] == small_scores.model_dump(mode="json")
     assert set(record["provenance"]) == {"time", "versions", "machine"}
 
@@ -44,9 +44,9 @@ def test_parameters_and_version_name_a_measurement(small_scores, monkeypatch):
     assert len(names | {small_scores.name}) == 4
 
 
-def test_measurements_are_added_later_without_training(store, ended, tiny, small_scores, monkeypatch):
-    store.commit(ended(tiny()))
-    folder = store.folder(tiny().run_id)
+def test_measurements_are_added_later_without_training(store, ended, small, small_scores, monkeypatch):
+    store.commit(ended(small()))
+    folder = store.folder(small().run_id)
     before = {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.iterdir()}
 
     def train(self, configs, lanes=None):
@@ -54,20 +54,22 @@ def test_measurements_are_added_later_without_training(store, ended, tiny, small
         return iter(())
 
     monkeypatch.setattr(Trainer, "train", train)
-    sweep = LocalEngine().run(store, [tiny()], [small_scores])
+    sweep = LocalEngine().run(store, [small()], [small_scores])
     assert (sweep.trained, sweep.found, sweep.measured, sweep.compilations) == (0, 1, 1, 0)
-    assert {"r2_in", "r2_held_out"} <= set(store.summaries(tiny().run_id))
-    later = LocalEngine().run(store, [tiny()], [small_scores, Scores(combinations=6, draws=1, samples=4)])
+    assert {"r2_in", "r2_held_out"} <= set(store.summaries(small().run_id))
+    later = LocalEngine().run(store, [small()], [small_scores, Scores(combinations=6, draws=1, samples=4)])
     assert later.measured == 1
     after = {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.glob("*.*")}
     assert after == before
 
 
-def test_a_second_sweep_measures_nothing(measured, tiny, small_scores):
-    places_before = [path.stat().st_mtime_ns for path in places(measured, tiny().run_id, small_scores)]
-    sweep = LocalEngine().run(measured, [tiny()], [small_scores])
+def test_a_second_sweep_measures_nothing(measured, small, small_scores):
+    places_before = [path.stat().st_mtime_ns for path in places(measured, small().run_id, small_scores)]
+    sweep = LocalEngine().run(measured, [small()], [small_scores])
     assert sweep.measured == 0
-    assert [path.stat().st_mtime_ns for path in places(measured, tiny().run_id, small_scores)] == places_before
+    assert [
+        path.stat().st_mtime_ns for path in places(measured, small().run_id, small_scores)
+    ] == places_before
 
 
 DAMAGES = {
@@ -80,66 +82,66 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_measurement_is_reported_set_aside_and_made_again(measured, tiny, small_scores, damage):
-    record, table = places(measured, tiny().run_id, small_scores)
+def test_a_damaged_measurement_is_reported_set_aside_and_made_again(measured, small, small_scores, damage):
+    record, table = places(measured, small().run_id, small_scores)
     DAMAGES[damage](record, table)
     kept = {path.read_bytes() for path in (record, table) if path.exists()}
 
     store = Store(measured.path)
-    assert not store.has_measurement(tiny().run_id, small_scores)
-    assert store.summaries(tiny().run_id) == {}
+    assert not store.has_measurement(small().run_id, small_scores)
+    assert store.summaries(small().run_id) == {}
     assert store.combinations_df().empty
-    assert store.run_ids() == [tiny().run_id], "the run itself is sound"
+    assert store.run_ids() == [small().run_id], "the run itself is sound"
     assert len(store.problems) == 1 and small_scores.name in store.problems[0]
 
-    store.add_measurement(tiny().run_id, small_scores, RESULT)
-    assert store.summaries(tiny().run_id) == RESULT.summary
+    store.add_measurement(small().run_id, small_scores, RESULT)
+    assert store.summaries(small().run_id) == RESULT.summary
     assert {path.read_bytes() for path in (store.path / "set-aside").iterdir()} == kept
 
 
-def test_a_table_of_the_right_length_that_cannot_be_read_is_reported(measured, tiny, small_scores):
-    _, table = places(measured, tiny().run_id, small_scores)
+def test_a_table_of_the_right_length_that_cannot_be_read_is_reported(measured, small, small_scores):
+    _, table = places(measured, small().run_id, small_scores)
     table.write_bytes(b"\xff" * table.stat().st_size)
     store = Store(measured.path)
     assert store.combinations_df().empty
     assert len(store.problems) == 1 and table.name in store.problems[0]
 
 
-def test_a_crash_before_the_record_leaves_no_measurement(store, ended, tiny, small_scores, monkeypatch):
+def test_a_crash_before_the_record_leaves_no_measurement(store, ended, small, small_scores, monkeypatch):
     import recombine.store.measurements as module
 
-    store.commit(ended(tiny()))
+    store.commit(ended(small()))
 
     def crash(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module, "write_json", crash)
     with pytest.raises(KeyboardInterrupt):
-        store.add_measurement(tiny().run_id, small_scores, RESULT)
-    assert not store.has_measurement(tiny().run_id, small_scores)
+        store.add_measurement(small().run_id, small_scores, RESULT)
+    assert not store.has_measurement(small().run_id, small_scores)
     assert store.problems == []
 
 
-def test_of_two_measurements_the_newer_counts_in_numbers_and_tables(measured, tiny):
+def test_of_two_measurements_the_newer_counts_in_numbers_and_tables(measured, small):
     other = Scores(combinations=1)
     for value, measurement in ((0.1, other), (0.2, Scores(combinations=2)), (0.3, other)):
         summary, columns = {"r2_in": value}, {"value": [value]}
-        measured.add_measurement(tiny().run_id, measurement, Measured(summary, columns))
+        measured.add_measurement(small().run_id, measurement, Measured(summary, columns))
     assert measured.runs_df()["r2_in"].item() == 0.3
     chosen = [Scores(combinations=2)]
     assert measured.runs_df(chosen=chosen)["r2_in"].item() == 0.2
     assert "r2_held_out" not in measured.runs_df(chosen=chosen).columns
 
 
-def test_unreadable_weights_cost_only_their_own_run(store, ended, tiny, small_scores):
+def test_unreadable_weights_cost_only_their_own_run(store, ended, small, small_scores):
     for seed in range(2):
-        store.commit(ended(tiny(seed=seed)))
-    weights = store.folder(tiny().run_id) / "weights.safetensors"
+        store.commit(ended(small(seed=seed)))
+    weights = store.folder(small().run_id) / "weights.safetensors"
     weights.write_bytes(b"\xff" * weights.stat().st_size)
-    sweep = LocalEngine().run(store, [tiny(), tiny(seed=1)], [small_scores])
+    sweep = LocalEngine().run(store, [small(), small(seed=1)], [small_scores])
     assert sweep.measured == 1
-    assert store.has_measurement(tiny(seed=1).run_id, small_scores)
-    assert tiny() not in store, "so that the next sweep trains it again"
+    assert store.has_measurement(small(seed=1).run_id, small_scores)
+    assert small() not in store, "so that the next sweep trains it again"
     (aside,) = (store.path / "set-aside").iterdir()
     assert (aside / "weights.safetensors").exists()
     assert any("cannot be read" in problem for problem in store.problems)

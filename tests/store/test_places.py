@@ -121,18 +121,16 @@ def test_a_place_that_cannot_be_written_is_explained_when_the_store_is_made(tmp_
 
 @pytest.mark.parametrize("code", REASONS)
 @pytest.mark.parametrize("function", ["mkdir", "fsync", "replace", "rename"])
-def test_a_commit_that_fails_is_explained_and_loses_nothing(
-    store, ended, tiny, monkeypatch, code, function
-):
-    store.commit(ended(tiny(seed=1)))
+def test_a_commit_that_fails_is_explained_and_loses_nothing(store, ended, small, monkeypatch, code, function):
+    store.commit(ended(small(seed=1)))
     monkeypatch.setattr(os, function, refusing(code))
     with pytest.raises(StoreError, match=REASONS[code]) as caught:
-        store.commit(ended(tiny()))
+        store.commit(ended(small()))
     assert caught.value.exit_code == 2 and caught.value.fix
     monkeypatch.undo()
-    assert store.run_ids() == [tiny(seed=1).run_id] and store.problems == []
-    store.commit(ended(tiny()))
-    assert tiny() in store
+    assert store.run_ids() == [small(seed=1).run_id] and store.problems == []
+    store.commit(ended(small()))
+    assert small() in store
 
 
 @pytest.mark.parametrize("code", REASONS)
@@ -160,25 +158,30 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-def test_a_full_disk(small_disk, ended, tiny):
-    store = Store(small_disk / "store")
-    first = ended(tiny())
-    store.commit(first)
-    filler = small_disk / "filler"
-    with pytest.raises(OSError, match="No space"), open(filler, "wb", buffering=0) as file:
+def fill(path):
+    with open(path, "wb", buffering=0) as file:
         while True:
             file.write(bytes(4096))
+
+
+def test_a_full_disk(small_disk, ended, small):
+    store = Store(small_disk / "store")
+    first = ended(small())
+    store.commit(first)
+    filler = small_disk / "filler"
+    with pytest.raises(OSError, match="No space"):
+        fill(filler)
     with pytest.raises(StoreError, match="no space left"):
         store.check_writable()
     with pytest.raises(StoreError, match="no space left") as caught:
-        store.commit(ended(tiny(seed=1)))
+        store.commit(ended(small(seed=1)))
     assert caught.value.exit_code == 2
     again = Store(store.path)
-    assert again.run_ids() == [tiny().run_id] and again.problems == []
-    weight = again.load(tiny()).model.layers[0].weight
+    assert again.run_ids() == [small().run_id] and again.problems == []
+    weight = again.load(small()).model.layers[0].weight
     assert np.array_equal(weight, first.network.layers[0].weight)
     filler.unlink()
-    again.commit(ended(tiny(seed=1)))
+    again.commit(ended(small(seed=1)))
     assert len(again.run_ids()) == 2
 
 
@@ -200,7 +203,9 @@ def test_folders_of_dead_processes_are_reclaimed_and_those_of_living_ones_kept(s
     Store(store.path, create=False)
     assert len(list(temporary.iterdir())) == 6
     Store(store.path)
-    assert {path.name for path in temporary.iterdir()} == {names[key] for key in ("alive", "foreign", "plain")}
+    assert {path.name for path in temporary.iterdir()} == {
+        names[key] for key in ("alive", "foreign", "plain")
+    }
 
 
 def test_complete_runs_are_never_reclaimed(store, ended):

@@ -25,26 +25,26 @@ def test_nested_names_are_joined_and_kinds_stand_under_their_part():
     }
 
 
-def test_runs(store, ended, tiny):
-    store.commit(ended(tiny(12)))
-    store.commit(ended(tiny(20), failed_at=7))
+def test_runs(store, ended, small):
+    store.commit(ended(small(12)))
+    store.commit(ended(small(20), failed_at=7))
     frame = store.runs_df().set_index("support.number")
     assert set(frame.index) == {12, 20}
-    assert frame.loc[12, "run"] == tiny(12).run_id
+    assert frame.loc[12, "run"] == small(12).run_id
     assert frame.loc[12, "status"] == "complete" and frame.loc[20, "status"] == "failed"
     assert frame.loc[20, "failed_at"] == 7
     assert frame.loc[12, "family"] == "hyperteacher" and frame.loc[12, "space.modules"] == 8
     assert frame.loc[12, "steps"] == 30 and frame.loc[12, "seconds"] == 1.5
-    assert list(store.runs_df([tiny(20).run_id])["support.number"]) == [20]
+    assert list(store.runs_df([small(20).run_id])["support.number"]) == [20]
 
 
-def test_curves(store, ended, tiny):
+def test_curves(store, ended, small):
     for seed in range(2):
-        store.commit(ended(tiny(seed=seed)))
+        store.commit(ended(small(seed=seed)))
     frame = store.curves_df()
     assert list(frame.columns) == ["run", "step", "loss", "score_in", "score_held_out"]
     assert len(frame) == 6
-    one = frame[frame["run"] == tiny().run_id].set_index("step")
+    one = frame[frame["run"] == small().run_id].set_index("step")
     assert one.loc[20, "loss"] == pytest.approx(0.05) and one.loc[30, "score_held_out"] == pytest.approx(0.15)
 
 
@@ -61,8 +61,8 @@ def test_names_with_signs_of_patterns(tmp_path, ended):
         assert len(store.curves_df()) == 3 and store.problems == []
 
 
-def test_combinations_pool_their_tasks(store, ended, tiny):
-    store.commit(ended(tiny()))
+def test_combinations_pool_their_tasks(store, ended, small):
+    store.commit(ended(small()))
     columns = {
         "combination": ["0+1", "0+1", "2"],
         "constituents": [[0, 1], [0, 1], [2]],
@@ -73,14 +73,14 @@ def test_combinations_pool_their_tasks(store, ended, tiny):
         "spread": [4.0, 4.0, 2.0],
         "ratio": [0.3, 0.5, 0.6],
     }
-    store.add_measurement(tiny().run_id, Scores(), Measured({}, columns))
+    store.add_measurement(small().run_id, Scores(), Measured({}, columns))
     frame = store.combinations_df().set_index("combination")
     assert frame.loc["0+1", "r2"] == pytest.approx(1 - 4 / 8)
     assert frame.loc["0+1", "r2_ratio"] == pytest.approx(1 - 0.4)
     assert frame.loc["0+1", "r2_median"] == pytest.approx(np.median([0.75, 0.25]))
     assert frame.loc["2", "r2"] == pytest.approx(0.5)
     assert list(frame["parts"]) == [2, 1] and frame.loc["2", "constituents"].tolist() == [2]
-    assert list(frame["run"]) == [tiny().run_id] * 2
+    assert list(frame["run"]) == [small().run_id] * 2
 
     tasks = measurement_frame(store, "scores", None)
     parts = by_constituent(tasks).set_index("constituent")
@@ -92,33 +92,21 @@ def test_combinations_pool_their_tasks(store, ended, tiny):
 
 
 @pytest.fixture(scope="module")
-def scored(tmp_path_factory):
+def scored(tmp_path_factory, small, ended):
     """A store with a real measurement of each kind, of a network that was not trained."""
-    from recombine.training.config import RunConfig
-    from recombine.training.prepare import Setting
-    from recombine.training.train import Outcome
-
-    config = RunConfig.model_validate(
-        {
-            "space": {"kind": "subset", "modules": 8, "max_active": 2},
-            "support": {"kind": "random", "number": 12, "reserve": 12},
-            "family": {"kind": "hyperteacher", "inputs": 4, "hidden": 4, "outputs": 2},
-            "model": {"kind": "mlp", "width": 16, "depth": 1},
-            "validation_tasks": 8,
-        }
-    )
     store = Store(tmp_path_factory.mktemp("scored") / "store")
-    curves = [{"step": 1, "loss": 1.0, "score_in": 0.0, "score_held_out": 0.0}]
-    store.commit(Outcome(config, Setting(config).network(), curves, 1, 0.0, 0.0, None, None, 1))
+    store.commit(ended(small(), shift=0.0))
     measurements = [Scores(combinations=12, draws=2, samples=8), Decodability(combinations=12, draws=2)]
-    LocalEngine().run(store, [config], measurements)
+    LocalEngine().run(store, [small()], measurements)
     return store
 
 
 def test_real_scores_agree_between_the_tables(scored):
     run = scored.runs_df().iloc[0]
     frame = scored.combinations_df()
-    assert {"run", "combination", "region", "stratum", "constituents", "parts", "error", "spread"} <= set(frame)
+    assert {"run", "combination", "region", "stratum", "constituents", "parts", "error", "spread"} <= set(
+        frame
+    )
     for region, column in (("trained", "r2_in"), ("held_out", "r2_held_out")):
         part = frame[frame["region"] == region]
         assert 1 - part["error"].sum() / part["spread"].sum() == pytest.approx(run[column], abs=1e-5)
@@ -131,13 +119,15 @@ def test_real_scores_agree_between_the_tables(scored):
 
 def test_real_probes_have_every_site_network_form_and_strength(scored):
     frame = scored.probes_df()
-    assert {"run", "site", "network", "form", "strength", "value", "r2", "control", "selectivity"} <= set(frame)
-    assert set(frame["site"]) == {"encoding", "hidden 1"}
+    assert {"run", "site", "network", "form", "strength", "value", "r2", "control", "selectivity"} <= set(
+        frame
+    )
+    assert set(frame["site"]) == {"encoding", "hidden 1", "hidden 2"}
     assert set(frame["network"]) == {"trained", "untrained"}
     assert set(frame["form"]) == {"intrinsic", "transfer", "in_distribution"}
     assert not frame.duplicated(["run", "site", "network", "form", "strength"]).any()
     run = scored.runs_df().iloc[0]
-    deepest = frame.query("site == 'hidden 1' and network == 'trained' and strength == 'chosen'")
+    deepest = frame.query("site == 'hidden 2' and network == 'trained' and strength == 'chosen'")
     chosen = deepest.set_index("form")["r2"]
     assert chosen["intrinsic"] == pytest.approx(run["intrinsic"])
     assert chosen["transfer"] == pytest.approx(run["transfer"])

@@ -158,7 +158,7 @@ def test_replacing_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def die(*_: Any, **__: Any) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("recombine.training.checkpoint.save_file", die)
+    monkeypatch.setattr("recombine.training.checkpoint.os.fsync", die)
     with pytest.raises(OSError, match="no space"):
         save_tree(path, {"a": jnp.ones(2)})
     assert files(tmp_path) == ["state.safetensors"]

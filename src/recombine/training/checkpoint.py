@@ -22,7 +22,8 @@ Tree = TypeVar("Tree", bound=PyTree)
 def save_tree(path: Path, tree: PyTree, note: dict[str, Any] | None = None) -> None:
     """Write the arrays of a pytree by the names of their places. Atomic: the file is whole or not there."""
     named, _ = jax.tree_util.tree_flatten_with_path(eqx.filter(tree, eqx.is_array))
-    arrays = {jax.tree_util.keystr(place): np.ascontiguousarray(leaf) for place, leaf in named}
+    # Not np.ascontiguousarray, which gives a scalar an axis.
+    arrays = {jax.tree_util.keystr(place): np.asarray(leaf, order="C") for place, leaf in named}
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         # Written here and not by safetensors, whose errors do not say in a form for programs that the disk is full.

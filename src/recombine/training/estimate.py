@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 
 from recombine.training.config import RunConfig
-from recombine.training.prepare import Setting
 
 EFFICIENCY = 0.4
 """The share of a bare matrix product's speed that a whole training step reaches, roughly."""
@@ -18,7 +17,9 @@ EFFICIENCY = 0.4
 
 def flops_per_step(config: RunConfig) -> float:
     """Multiply-adds of the weight matrices, forward and backward. Good to a factor of two."""
-    shapes = eqx.filter_eval_shape(lambda: Setting(config).network())
+    family = config.family
+    sizes = config.encoding.size(config.space, family), family.input_size, family.output_size
+    shapes = eqx.filter_eval_shape(lambda key: config.model.draw(*sizes, key), jax.random.key(0))
     leaves = [leaf for leaf in jax.tree.leaves(shapes) if isinstance(leaf, jax.ShapeDtypeStruct)]
     weights = sum(leaf.size for leaf in leaves if len(leaf.shape) > 1)
     return 6.0 * weights * config.recipe.tasks * config.recipe.samples

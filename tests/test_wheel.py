@@ -80,7 +80,8 @@ def test_the_wheel_holds_the_package_and_its_data(wheel):
     assert expected - names == set()
     assert any(name.endswith(".j2") for name in names), "the templates of the report"
     assert {name.split("/")[0] for name in names} == {"recombine", wheel.name.split("-py3")[0] + ".dist-info"}
-    assert not [name for name in names if "test" in name.split("/")[-1] or "__pycache__" in name]
+    parts = {part for name in names for part in name.split("/")}
+    assert not [part for part in parts if part in ("tests", "__pycache__") or part.startswith("test_")]
 
 
 def test_the_metadata_names_licence_python_and_command(wheel):

@@ -55,10 +55,15 @@ def test_an_empty_store_gives_empty_tables_with_a_run_column(store):
 
 
 def test_names_with_signs_of_patterns(tmp_path, ended):
-    for name in ("a[1]", "a1", "b*", "c?"):
+    names = ("a1", "a[1]", "b*", "bb", "c?", "cc")
+    for index, name in enumerate(names):
+        curves = [{"step": index, "loss": 0.0}]
+        Store(tmp_path / name).commit(ended(curves=curves))
+    for index, name in enumerate(names):
         store = Store(tmp_path / name)
-        store.commit(ended(steps=len(name)))
-        assert len(store.curves_df()) == 3 and store.problems == []
+        frame = store.curves_df()
+        assert frame["step"].tolist() == [index] and frame["run"].tolist() == store.run_ids()
+        assert store.problems == []
 
 
 def test_combinations_pool_their_tasks(store, ended, small):

@@ -25,8 +25,8 @@ def run(family: Family, number: int, **changes: Any) -> RunConfig:
         "space": SubsetSpace(modules=8, max_active=2),
         "support": Random(number=number, reserve=10),
         "family": family,
-        "model": MLP(width=64, depth=2),
-        "recipe": Paper(rate=5e-3, steps=1000, tasks=32, samples=16, decay=0.0),
+        "model": MLP(width=48, depth=2),
+        "recipe": Paper(rate=8e-3, steps=500, tasks=32, samples=8, decay=0.0),
         "every": 250,
         "validation_tasks": 64,
     }

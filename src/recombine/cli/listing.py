@@ -134,6 +134,8 @@ def _type(annotation: Any) -> str:
 
 
 def _print_settings(title: str, config: Any) -> None:
+    from pydantic import BaseModel
+
     from recombine.overrides import places
 
     rows = []
@@ -146,7 +148,7 @@ def _print_settings(title: str, config: Any) -> None:
         field = type(node).model_fields[leaf]
         if is_component:
             rows.append((place, value.kind, "one of: " + ", ".join(kinds(_room(place)))))
-        elif not hasattr(value, "model_fields"):
+        elif not isinstance(value, BaseModel):
             rows.append((place, "" if value is None else str(value), field.description or ""))
     console().print(table(title, ["name", "default", ""], rows, left=3))
 

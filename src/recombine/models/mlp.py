@@ -65,6 +65,11 @@ class MLP(Model):
         """The units of each hidden layer."""
         return self.widths or (self.width,) * self.depth
 
+    def lanes(self) -> int:
+        # Measured on two cores (docs/performance.md): stacks of 2 to 12 are never faster there. An accelerator is hardly
+        # busy with products this small.
+        return 1 if jax.default_backend() == "cpu" else 8
+
     def draw(self, code_size: int, input_size: int, output_size: int, key: Array) -> MLPNetwork:
         sizes = (code_size + input_size, *self.hidden, output_size)
         keys = jax.random.split(key, len(sizes) - 1)

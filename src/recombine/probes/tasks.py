@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int, PyTree
 
@@ -35,12 +34,22 @@ def over_tasks(
     for start in range(0, len(rows), batch):
         index = np.arange(start, start + batch)
         padded = rows[np.minimum(index, len(rows) - 1)]
-        keys = jax.vmap(lambda number: jax.random.fold_in(base, number))(jnp.asarray(index))
-        part = _vmapped(compute, dynamic, setting.teacher, setting.encoder, jnp.asarray(padded), keys)
+        part = _vmapped(
+            compute,
+            dynamic,
+            setting.teacher,
+            setting.encoder,
+            jax.numpy.asarray(padded),
+            base,
+            jax.numpy.asarray(index),
+        )
         parts.append(jax.tree.map(np.asarray, part))
     return {name: np.concatenate([part[name] for part in parts])[: len(rows)] for name in parts[0]}
 
 
 @compiled
-def _vmapped(compute: Any, dynamic: Any, teacher: Any, encoder: Any, rows: Any, keys: Any) -> Any:
-    return jax.vmap(lambda row, key: compute(dynamic, teacher, encoder, row, key))(rows, keys)
+def _vmapped(compute: Any, dynamic: Any, teacher: Any, encoder: Any, rows: Any, base: Any, index: Any) -> Any:
+    def one(row: Any, number: Any) -> Any:
+        return compute(dynamic, teacher, encoder, row, jax.random.fold_in(base, number))
+
+    return jax.vmap(one)(rows, index)

@@ -171,8 +171,10 @@ class Store:
         return [name for name in self.names() if self.status(name) is not None]
 
     def runs(self, run_ids: Sequence[str] | None = None) -> Iterator[StoredRun]:
-        """All sound runs, or those named."""
+        """All sound runs, or those of the named ones that there are."""
         for run_id in self.run_ids() if run_ids is None else run_ids:
+            if not self.folder(run_id).is_dir():
+                continue
             try:
                 yield StoredRun(self.folder(run_id), self._manifest(run_id))
             except StoreError as error:

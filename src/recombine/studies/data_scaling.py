@@ -33,7 +33,7 @@ RESERVE_LIMIT = 2048
 """The most combinations that are set aside for the common test."""
 
 LAPTOP: dict[str, Any] = {
-    "base": {"model": {"kind": "mlp", "width": 128, "depth": 3}, "recipe": {"kind": "fast", "steps": 600}},
+    "base": {"model": {"kind": "mlp", "width": 128, "depth": 3}, "recipe": {"kind": "fast", "steps": 500}},
     "numbers": (40, 80, 160, 320),
 }
 
@@ -138,7 +138,7 @@ class DataScaling(Study):
     def effects(self, tables: Tables) -> list[Effect]:
         main = tables.runs[tables.runs["family"] == self.base.family.kind]
         control = tables.runs[tables.runs["family"] == self.control.kind]
-        complete = main.loc[main["status"] == "complete", "run"]
+        complete = main.loc[column(main, "status") == "complete", "run"]
         matched = at_matched_loss(tables.curves[tables.curves["run"].isin(complete)])
         sizes = {space.title: self.sizes(space) for space in self.spaces or (self.base.space,)}
 

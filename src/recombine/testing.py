@@ -1,0 +1,335 @@
+"""Conformance suites for components of your own: do they keep what the rest of recombine relies on?
+
+    from recombine.testing import check_family
+    def test_my_family():
+        check_family(MyFamily(), SubsetSpace(modules=6, max_active=2))
+
+Each check draws a little, compares, and raises AssertionError with what was expected and what came. They show
+what is wrong with a component, not that it is right: its meaning needs tests of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, PyTree
+from scipy import stats
+
+from recombine.component import Component
+from recombine.encodings.base import Encoding
+from recombine.families.base import Batch, Family
+from recombine.models.base import Model, Network
+from recombine.spaces.base import Space
+from recombine.supports.base import Support, SupportKind
+from recombine.training.checkpoint import load_tree, save_tree
+from recombine.training.program import padded, signature
+
+__all__ = ["check_component", "check_encoding", "check_family", "check_model", "check_space", "check_support"]
+
+DRAWS = 4096
+"""How many combinations are drawn where shares are compared."""
+
+SMALL = 800
+"""Spaces up to this size are compared with the list of all their combinations."""
+
+TASKS, SAMPLES = 8, 6
+
+
+def _expect(holds: Any, message: str) -> None:
+    """An assertion that stays when Python runs with -O."""
+    if not np.all(holds):
+        raise AssertionError(message)
+
+
+def _same(one: PyTree, other: PyTree) -> bool:
+    """Whether two pytrees have the same arrays, bit for bit."""
+    leaves = [jax.tree.leaves(eqx.filter(tree, eqx.is_array)) for tree in (one, other)]
+    if len(leaves[0]) != len(leaves[1]):
+        return False
+    return all(_bytes(first) == _bytes(second) for first, second in zip(*leaves, strict=True))
+
+
+def _bytes(leaf: Array) -> bytes:
+    plain = jax.random.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
+    return np.asarray(plain).tobytes()
+
+
+def _finite(tree: PyTree) -> bool:
+    floats = [leaf for leaf in jax.tree.leaves(tree) if eqx.is_inexact_array(leaf)]
+    return all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in floats)
+
+
+def _keys(number: int, seed: int = 0) -> Array:
+    return jax.random.split(jax.random.key(seed), number)
+
+
+def _close(found: np.ndarray, shares: np.ndarray, draws: int) -> bool:
+    """Whether the shares found in so many draws are those expected: within six standard errors."""
+    return bool(np.all(np.abs(found - shares) <= 6 * np.sqrt(shares * (1 - shares) / draws) + 6 / draws))
+
+
+def check_component(component: Component) -> None:
+    """A configuration can be hashed, compared, written to JSON and read back as it was."""
+    name = type(component).__name__
+    _expect(component.kind, f"{name}.kind is empty")
+    _expect(isinstance(hash(component), int), f"{name} cannot be hashed")
+    dump = json.loads(json.dumps(component.model_dump(mode="json")))
+    again = type(component).model_validate(dump)
+    _expect(again == component, f"{name} reloads from its own dump as {again!r}, expected {component!r}")
+
+
+def check_space(space: Space) -> None:
+    """Samples are combinations, uniform over all; rows, names, moments and interactions agree with the list."""
+    check_component(space)
+    _expect(space.size >= 1, f"size is {space.size}, expected at least one combination")
+    _expect(1 <= space.slots <= space.width, f"slots is {space.slots}, expected 1..{space.width}")
+    rows = np.asarray(jax.jit(jax.vmap(space.sample))(_keys(DRAWS)))
+    _expect(rows.shape == (DRAWS, space.slots), f"sample gives {rows.shape[1:]}, expected ({space.slots},)")
+    _expect(rows.dtype == np.int32, f"sample gives {rows.dtype}, expected int32")
+    _check_rows(space, rows)
+    for row in rows[:16]:
+        parts = space.constituents(row)
+        _expect(space.row(parts) == row, f"row(constituents(row)) is not the row {row.tolist()}")
+        _expect(space.name(row).strip(), f"the combination {parts} has no name")
+        wanted = np.isin(np.arange(space.width), parts)
+        _expect(
+            space.vector(jnp.asarray(row)) == wanted, f"the vector of {parts} is not one at its parts alone"
+        )
+    labels = [space.label(part) for part in range(min(space.width, 1000))]
+    _expect(len(set(labels)) == len(labels), "two constituents have one label")
+    for alien in (-1, space.width + 1):
+        refused = ~space.contains(np.full((1, space.slots), alien, np.int32))
+        _expect(refused, f"contains takes a row of {alien}, which is the number of no constituent")
+    moment = space.second_moment()
+    _expect(np.allclose(moment, moment.T), "second_moment is not symmetric")
+    _expect(_close(_moment(rows, space.width), moment, DRAWS), "second_moment is not that of the samples")
+    if space.size <= SMALL:
+        _check_listing(space, rows)
+    _check_interactions(space)
+
+
+def _check_rows(space: Space, rows: np.ndarray) -> None:
+    active = rows < space.width
+    _expect(active.any(axis=1), "a combination has no constituent")
+    rising = (rows[:, 1:] > rows[:, :-1]) | (rows[:, 1:] == space.width)
+    _expect(rising, f"a row is not sorted, distinct and padded at its end with {space.width}")
+    _expect(space.contains(rows), "contains refuses a combination that was sampled")
+
+
+def _moment(rows: np.ndarray, width: int) -> np.ndarray:
+    """E[z z'] of the indicator vectors of rows."""
+    dense = np.zeros((len(rows), width + 1), np.float32)
+    dense[np.arange(len(rows))[:, None], rows] = 1
+    return dense[:, :width].T @ dense[:, :width] / len(rows)
+
+
+def _check_listing(space: Space, rows: np.ndarray) -> None:
+    every = space.enumerate()
+    _expect(len(every) == space.size, f"enumerate lists {len(every)} combinations, size says {space.size}")
+    _check_rows(space, every)
+    number = {tuple(row): index for index, row in enumerate(every.tolist())}
+    _expect(len(number) == len(every), "enumerate lists a combination twice")
+    counts = np.bincount([number[tuple(row)] for row in rows.tolist()], minlength=len(every))
+    if len(every) > 1:
+        p_value = float(stats.chisquare(counts).pvalue)
+        _expect(p_value > 1e-6, f"sample is not uniform over combinations (chi-square p = {p_value:.1g})")
+
+
+def _check_interactions(space: Space) -> None:
+    for strength in range(1, min(2, space.slots) + 1):
+        count = space.interactions(strength)
+        if count > 50 * SMALL:
+            continue
+        listed = {tuple(parts) for parts in space.list_interactions(strength).tolist()}
+        _expect(len(listed) == count, f"{len(listed)} interactions of {strength} listed, {count} counted")
+        drawn = space.sample_interactions(np.random.default_rng(0), strength, 64).tolist()
+        _expect(
+            {tuple(parts) for parts in drawn} <= listed, f"an interaction of {strength} drawn is not listed"
+        )
+        if space.size <= SMALL:
+            lists = [space.constituents(row) for row in space.enumerate()]
+            met = set(
+                itertools.chain.from_iterable(itertools.combinations(parts, strength) for parts in lists)
+            )
+            _expect(listed == met, f"the interactions of {strength} are not those of the combinations")
+
+
+def check_support(kind: SupportKind, space: Space, seed: int = 0) -> None:
+    """A drawn support keeps to itself: its samples, its size, its moment and its reserve agree with `contains`."""
+    check_component(kind)
+    kind.check(space)
+    support, again, other = kind.draw(space, seed), kind.draw(space, seed), kind.draw(space, seed + 1)
+    _expect(
+        1 <= support.size < space.size, f"size is {support.size}: something must be trained, something not"
+    )
+    length = kind.length(space)
+    _expect(length in (None, support.size), f"length says {length}, the drawn support has {support.size}")
+    pad_to = None if length is None else padded(length)
+    rows = _drawn(support, pad_to)
+    _check_rows(space, rows)
+    _expect(support.contains(rows), "the sampler draws a combination that the support does not contain")
+    _expect(_drawn(again, pad_to) == rows, "two draws with one seed differ")
+    _expect(
+        _close(_moment(rows, space.width), support.second_moment(), DRAWS),
+        "second_moment is not the samplers'",
+    )
+    _expect(~support.contains(support.reserved), "a reserved combination may be trained on")
+    _expect(space.contains(support.reserved), "a reserved row is not a combination of the space")
+    if length is not None:
+        shapes = {signature(one.sampler(pad_to)) for one in (support, other)}
+        _expect(len(shapes) == 1, "samplers of equal length differ in shape: they could not share a program")
+    if space.size <= SMALL:
+        _check_against_listing(support)
+    support.certificate()
+
+
+def _drawn(support: Support, pad_to: int | None) -> np.ndarray:
+    sampler = support.sampler(pad_to)
+    return np.asarray(eqx.filter_jit(lambda one, keys: jax.vmap(one)(keys))(sampler, _keys(DRAWS)))
+
+
+def _check_against_listing(support: Support) -> None:
+    space = support.space
+    every = space.enumerate()
+    trained = every[support.contains(every)]
+    _expect(
+        len(trained) == support.size, f"{len(trained)} combinations are contained, size says {support.size}"
+    )
+    lists = [set(space.constituents(row)) for row in trained]
+    for strength in range(1, min(2, space.slots) + 1):
+        interactions = space.list_interactions(strength)
+        wanted = [any(set(parts) <= other for other in lists) for parts in interactions.tolist()]
+        _expect(support.covers(interactions) == np.array(wanted), f"covers is wrong for sets of {strength}")
+
+
+def check_family(family: Family, space: Space) -> None:
+    """Tasks follow their combination and key; batches have the promised shapes; scores and metrics agree."""
+    check_component(family)
+    teacher = family.draw(space, jax.random.key(0))
+    _expect(_same(teacher, family.draw(space, jax.random.key(0))), "two draws with one key differ")
+    _check_stackable(lambda key: family.draw(space, key))
+    rows = jax.vmap(space.sample)(_keys(TASKS, 1))
+
+    def examples(row: Array, key: Array) -> tuple[Any, Batch]:
+        by_task, by_batch = jax.random.split(key)
+        task = teacher.task(row, by_task)
+        return task, teacher.batch(task, by_batch, SAMPLES)
+
+    tasks, batch = jax.jit(jax.vmap(examples))(rows, _keys(TASKS, 2))
+    alone = examples(rows[3], _keys(TASKS, 2)[3])
+    for one, many in zip(jax.tree.leaves(alone), jax.tree.leaves((tasks, batch)), strict=True):
+        _expect(
+            np.allclose(one, many[3], rtol=1e-4, atol=1e-5), "a task differs when it is drawn beside others"
+        )
+    _expect(_finite((tasks, batch)), "a task or a batch holds a number that is not finite")
+    for index, row in enumerate(np.asarray(rows)):
+        parts, vector = list(space.constituents(row)), np.asarray(tasks.vector[index])
+        coefficients = np.asarray(tasks.coefficients[index])
+        _expect(tasks.combination[index] == row, f"the task of {parts} names another combination")
+        _expect(coefficients[len(parts) :] == 0, f"the task of {parts} has coefficients at pads")
+        _expect(vector[parts] == coefficients[: len(parts)], f"the vector of {parts} has other coefficients")
+        _expect(np.delete(vector, parts) == 0, f"the vector of {parts} is not zero elsewhere")
+    shape = (TASKS, SAMPLES, family.input_size)
+    _expect(batch.inputs.shape == shape, f"inputs have shape {batch.inputs.shape}, expected {shape}")
+    _expect(batch.mask.shape == shape[:2], f"the mask has shape {batch.mask.shape}, expected {shape[:2]}")
+    _expect((batch.mask == 0) | (batch.mask == 1), "the mask holds other numbers than 0 and 1")
+    fresh = examples(rows[0], jax.random.key(5))[1].inputs
+    _expect(not np.array_equal(fresh, batch.inputs[0]), "two keys give the same inputs")
+    _check_scores(family, batch)
+
+
+def _check_scores(family: Family, batch: Batch) -> None:
+    blank = jnp.zeros((TASKS, SAMPLES, family.output_size))
+    scores = jax.vmap(family.score)(batch, blank)
+    for name, values in scores.items():
+        _expect(
+            values.shape == (TASKS,),
+            f"score gives {values.shape[1:]} for {name!r} of a task, expected one number",
+        )
+    first = next(iter(family.metrics(scores).values()))
+    headline = float(family.headline(scores))
+    _expect(np.isclose(first, headline, rtol=1e-3), f"the headline is {headline}, the first metric {first}")
+    if batch.targets.shape == blank.shape:
+        best = float(family.headline(jax.vmap(family.score)(batch, batch.targets)))
+        _expect(best > headline, f"the targets themselves score {best}, no better than zeros ({headline})")
+
+
+def _check_stackable(draw: Callable[[Array], PyTree]) -> None:
+    """Two draws of one configuration differ in numbers only."""
+    shapes = {signature(draw(jax.random.key(seed))) for seed in (0, 1)}
+    _expect(len(shapes) == 1, "draws with different keys differ in shape: runs could not share a program")
+
+
+def check_encoding(encoding: Encoding, space: Space, family: Family) -> None:
+    """Codes have the promised length, follow task and key alone, and tell combinations apart."""
+    check_component(encoding)
+    teacher = family.draw(space, jax.random.key(0))
+    encoder = encoding.draw(space, family, jax.random.key(1))
+    _expect(_same(encoder, encoding.draw(space, family, jax.random.key(1))), "two draws with one key differ")
+    _check_stackable(lambda key: encoding.draw(space, family, key))
+    size = encoding.size(space, family)
+    rows = np.unique(np.asarray(jax.vmap(space.sample)(_keys(32, 2))), axis=0)
+
+    def code(row: Array) -> Array:
+        return encoder(teacher.task(row, jax.random.key(3)), teacher, jax.random.key(4))
+
+    codes = np.asarray(jax.jit(jax.vmap(code))(jnp.asarray(rows)))
+    _expect(codes.shape == (len(rows), size), f"a code has shape {codes.shape[1:]}, size says ({size},)")
+    _expect(np.isfinite(codes), "a code holds a number that is not finite")
+    _expect(
+        np.allclose(code(jnp.asarray(rows[0])), codes[0], rtol=1e-4, atol=1e-5), "the same task has two codes"
+    )
+    _expect(len(np.unique(codes, axis=0)) == len(rows), "two combinations have one code")
+
+
+RESERVED_SITES = {"vector", "control", "encoding"}
+
+
+def check_model(model: Model, code_size: int = 5, input_size: int = 4, output_size: int = 3) -> None:
+    """A network listens to code and input, can be traced, trained, stacked, saved and loaded."""
+    check_component(model)
+    _expect(model.lanes() >= 1, f"lanes is {model.lanes()}, expected at least 1")
+
+    def draw(key: Array) -> Network:
+        return model.draw(code_size, input_size, output_size, key)
+
+    network = draw(jax.random.key(0))
+    _expect(_same(network, draw(jax.random.key(0))), "two draws with one key differ")
+    _check_stackable(draw)
+    by_code, by_input = _keys(2, 1)
+    codes = jax.random.normal(by_code, (TASKS, code_size))
+    inputs = jax.random.normal(by_input, (TASKS, SAMPLES, input_size))
+    outputs = jax.vmap(network)(codes, inputs)
+    shape = (TASKS, SAMPLES, output_size)
+    _expect(outputs.shape == shape, f"outputs have shape {outputs.shape}, expected {shape}")
+    _expect(_finite(outputs), "an output is not finite")
+    _expect(not jnp.allclose(outputs, jax.vmap(network)(codes[::-1], inputs)), "the code changes nothing")
+    _expect(not jnp.allclose(outputs, jax.vmap(network)(codes, inputs[::-1])), "the input changes nothing")
+    _expect(
+        not jnp.allclose(outputs, jax.vmap(draw(jax.random.key(1)))(codes, inputs)), "the key changes nothing"
+    )
+    traced, sites = network.trace(codes[0], inputs[0])
+    _expect(np.allclose(traced, outputs[0], rtol=1e-4, atol=1e-5), "trace gives other outputs than the call")
+    for site, values in sites.items():
+        _expect(site not in RESERVED_SITES, f"a site may not be called {site!r}")
+        good = values.ndim == 2 and values.shape[0] == SAMPLES
+        _expect(good, f"the site {site!r} has shape {values.shape}, expected ({SAMPLES}, units)")
+        _expect(_finite(values), f"the site {site!r} is not finite")
+    gradient = eqx.filter_grad(lambda one: jnp.mean(jax.vmap(one)(codes, inputs) ** 2))(network)
+    _expect(_finite(gradient), "a gradient is not finite")
+    _expect(any(bool(jnp.any(leaf)) for leaf in jax.tree.leaves(gradient)), "every gradient is zero")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "network.safetensors"
+        save_tree(path, network)
+        _expect(
+            _same(load_tree(path, draw(jax.random.key(1)))[0], network), "it is not the same after loading"
+        )

@@ -1,0 +1,45 @@
+"""Tasks for measurements are the same however they are cut into batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from jaxtyping import Array
+
+from recombine.probes.tasks import over_tasks
+from recombine.training.config import RunConfig
+from recombine.training.prepare import Setting
+from recombine.training.streams import Stream
+
+
+def show(dynamic: Array, teacher: Any, encoder: Any, row: Array, key: Array) -> dict[str, Array]:
+    task = teacher.task(row, key)
+    return {"row": row, "vector": dynamic * task.vector, "key": jax.random.key_data(key)}
+
+
+@pytest.mark.parametrize("batch", [3, 7, 16])
+def test_batches_do_not_matter(batch: int, tiny: Callable[..., RunConfig]):
+    setting = Setting(tiny())
+    rows = setting.config.space.enumerate()[:7]
+    whole = over_tasks(show, setting, jax.numpy.float32(2), rows, Stream.TEST, batch=8)
+    found = over_tasks(show, setting, jax.numpy.float32(2), rows, Stream.TEST, batch=batch)
+    assert found.keys() == whole.keys()
+    for name, values in whole.items():
+        np.testing.assert_array_equal(found[name], values)
+        assert len(values) == 7
+    np.testing.assert_array_equal(whole["row"], rows)
+    assert len(np.unique(whole["key"], axis=0)) == 7
+
+
+def test_streams_do_not_share_keys(tiny: Callable[..., RunConfig]):
+    setting = Setting(tiny())
+    rows = setting.config.space.enumerate()
+    keys = [
+        over_tasks(show, setting, jax.numpy.float32(1), rows, stream, batch=32)["key"]
+        for stream in (Stream.TEST, Stream.PROBE)
+    ]
+    assert len(np.unique(np.concatenate(keys), axis=0)) == 2 * len(rows)

@@ -1,0 +1,436 @@
+"""data-scaling: its runs, and its effects on tables whose answers are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from recombine.component import find, kinds
+from recombine.errors import BadInput
+from recombine.overrides import apply, validate
+from recombine.stats.verdicts import judge, settle
+from recombine.studies.base import PROFILES, Study
+from recombine.studies.data_scaling import RESERVE_LIMIT, DataScaling, at_matched_loss
+from recombine.studies.reduce import per_replicate, rise
+from recombine.supports.rows import RowSet
+from recombine.training.prepare import Setting
+
+
+@pytest.fixture(scope="module")
+def twelve(study):
+    """The small study with replicates enough for verdicts."""
+    return apply(study, ["replicates=12", "numbers=12,16,20"])
+
+
+def composes(noise=0.02, seed=0):
+    """Scores as the literature has them: rising, with a control that stays below zero."""
+    draw = np.random.default_rng(seed)
+
+    def score(family, number, replicate):
+        wobble = noise * draw.standard_normal(6)
+        if family == "lookup":
+            return {"r2_in": 0.9 + wobble[0], "r2_held_out": -0.5 + wobble[1]}
+        rise = (number - 12) / 8
+        return {
+            "r2_in": 0.95 + wobble[0],
+            "r2_held_out": 0.3 + 0.5 * rise + wobble[1],
+            "intrinsic": 0.4 + 0.3 * rise + wobble[2],
+            "intrinsic_untrained": 0.1 + wobble[3],
+        }
+
+    return score
+
+
+def judged(study, frames):
+    return {
+        verdict.claim.name: verdict
+        for verdict in settle([effect.judge() for effect in study.effects(frames)])
+    }
+
+
+def values(study, frames, name):
+    (found,) = [effect for effect in study.effects(frames) if effect.claim.name == name]
+    return found.values
+
+
+# The runs
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("kind", kinds("studies"))
+def test_every_profile_of_every_study_validates(kind, profile):
+    cls = find("studies", kind)
+    assert issubclass(cls, Study)
+    study = cls.profile(profile)
+    assert study.replicates >= {"smoke": 2, "demo": 2, "laptop": 12, "paper": 2}[profile]
+    runs = study.runs()
+    assert runs and all({"replicate"} <= set(labels) for _, labels in runs)
+    assert len({config.run_id for config, _ in runs}) == len(runs)
+    assert study.question.endswith("?")
+
+
+def test_the_paper_has_the_published_grid():
+    study = DataScaling.profile("paper")
+    assert len(study.spaces) == 24
+    assert {(space.modules, space.max_active) for space in study.spaces} == {
+        (modules, active) for modules in (8, 16, 24, 32) for active in (2, 3, 4, 5, 6, 7)
+    }
+    assert study.held_out == (0.99, 0.95, 0.9, 0.75, 0.5, 0.25, 0.125)
+    assert study.base.model.hidden == (1024,) * 4 and study.base.recipe.kind == "paper"
+
+
+def test_a_run_for_each_family_number_and_replicate(study):
+    labels = pd.DataFrame([labels for _, labels in study.runs()])
+    assert set(labels["family"]) == {"hyperteacher", "lookup"}
+    assert set(labels["number"]) == {12, 20} and set(labels["replicate"]) == {0, 1}
+    assert len(labels) == 8 and not labels.duplicated().any()
+    for config, label in study.runs():
+        assert config.support.number == label["number"] and config.family.kind == label["family"]
+
+
+def test_within_a_replicate_all_numbers_share_one_held_out_test_that_is_never_trained_on(study):
+    reserved = {}
+    for config, labels in study.runs():
+        support = Setting(config).support
+        assert len(support.reserved) == min(RESERVE_LIMIT, config.space.size - 20)
+        assert not support.contains(support.reserved).any()
+        key = labels["replicate"]
+        first = reserved.setdefault(key, support.reserved)
+        assert np.array_equal(first, support.reserved), "also for the control"
+    assert not np.array_equal(reserved[0], reserved[1])
+
+
+def test_the_test_of_every_number_is_made_of_the_same_rows(study):
+    seen = {}
+    for config, labels in study.runs():
+        rows = Setting(config).regions.rows("held_out", 1000, "test")
+        validation = Setting(config).regions.rows("held_out", 1000, "validation")
+        assert not RowSet(rows).contains(validation).any()
+        names = frozenset(config.space.name(row) for row in rows)
+        assert names == seen.setdefault(labels["replicate"], names)
+
+
+def test_supports_of_one_replicate_are_nested(study):
+    big = apply(study, ["modules=12", "numbers=40,60"])
+    supports = {
+        labels["number"]: Setting(config).support
+        for config, labels in big.runs()
+        if labels["replicate"] == 0 and labels["family"] == "hyperteacher"
+    }
+    assert supports[60].contains(supports[40].rows).all()
+
+
+def test_a_replicate_draws_teacher_support_weights_and_data_afresh(study):
+    one, two = (
+        Setting(config)
+        for config, labels in study.runs()
+        if labels["number"] == 20 and labels["family"] == "hyperteacher"
+    )
+    assert not np.array_equal(one.teacher.readout, two.teacher.readout)
+    assert not np.array_equal(one.support.rows, two.support.rows)
+    assert not np.array_equal(one.network().layers[0].weight, two.network().layers[0].weight)
+    assert not np.array_equal(key_bits(one.data_key), key_bits(two.data_key))
+
+
+def key_bits(key):
+    import jax
+
+    return np.asarray(jax.random.key_data(key))
+
+
+@pytest.mark.parametrize("which", ["teacher", "support", "init", "data"])
+def test_each_seed_draws_its_own_part_and_no_other(study, which):
+    config = study.runs()[0][0]
+    changed = config.model_copy(update={"seeds": config.seeds.model_copy(update={which: 99})})
+    one, two = Setting(config), Setting(changed)
+    same = {
+        "teacher": np.array_equal(one.teacher.readout, two.teacher.readout),
+        "support": np.array_equal(one.support.rows, two.support.rows),
+        "init": np.array_equal(one.network().layers[0].weight, two.network().layers[0].weight),
+        "data": np.array_equal(key_bits(one.data_key), key_bits(two.data_key)),
+    }
+    assert same == {name: name != which for name in same}
+    assert config.run_id != changed.run_id
+
+
+def test_seeds_that_tune_are_not_those_that_decide(study):
+    tuned = apply(study, ["first_seed=100"])
+    assert set(tuned.seeds).isdisjoint(study.seeds)
+    ids = [{config.run_id for config, _ in one.runs()} for one in (study, tuned)]
+    assert ids[0].isdisjoint(ids[1])
+
+
+def test_shares_become_numbers_and_those_that_leave_too_few_are_dropped():
+    study = DataScaling(held_out=(0.99, 0.5, 0.25))
+    assert study.sizes(study.base.space) == [348, 522], "7 of 696 combinations cannot be complete"
+    assert {config.support.reserve for config, _ in study.runs()} == {174}
+
+
+BAD = {
+    "both": ({"numbers": (1, 2), "held_out": (0.1, 0.2)}, "either numbers or held_out"),
+    "neither": ({}, "either numbers or held_out"),
+    "one size": ({"numbers": (40, 40)}, "two different sizes"),
+    "share of one": ({"held_out": (0.5, 1.0)}, "less than 1"),
+    "share of nothing": ({"held_out": (0.0, 0.5)}, "greater than 0"),
+    "no number": ({"numbers": (0, 5)}, "greater than 0"),
+    "control is the family": ({"numbers": (40, 80), "control": "hyperteacher"}, "another family"),
+    "unknown control": ({"numbers": (40, 80), "control": "lokup"}, "did you mean 'lookup'"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_studies_that_make_no_sense_are_refused(case):
+    given, message = BAD[case]
+    with pytest.raises(BadInput, match=message):
+        validate(DataScaling, given)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"numbers": (40, 800)}, "is not possible"),
+        ({"numbers": (40, 696)}, "at least two must be left"),
+        ({"numbers": (5, 40)}, "cannot be complete"),
+        ({"held_out": (0.99, 0.995)}, "Fewer than two"),
+    ],
+)
+def test_sizes_that_cannot_be_are_found_before_anything_runs(given, message):
+    with pytest.raises(BadInput, match=message):
+        validate(DataScaling, given).runs()
+
+
+# The effects
+
+
+def test_when_it_composes_every_claim_is_supported(twelve, tables):
+    found = judged(twelve, tables(twelve, composes()))
+    assert {name: verdict.verdict for name, verdict in found.items()} == dict.fromkeys(found, "supported")
+    assert len(found) == 8
+    assert [name for name, verdict in found.items() if verdict.claim.primary] == ["rises"]
+    assert all(verdict.replicates == 12 for verdict in found.values())
+
+
+def test_effects_are_computed_as_stated(twelve, tables):
+    def score(family, number, replicate):
+        if family == "lookup":
+            return {"r2_in": number / 100, "r2_held_out": -number / 100}
+        return {
+            "r2_in": {12: 0.9, 16: 0.8, 20: 1.0}[number],
+            "r2_held_out": {12: 0.1, 16: 0.9, 20: 0.4}[number] + 0.01 * replicate,
+            "intrinsic": {12: 0.2, 16: 0.9, 20: 0.5}[number],
+            "intrinsic_untrained": 0.1,
+            "curve": [(10, 1.0, 0.0), (20, 0.5, {12: 0.1, 16: 0.2, 20: 0.7}[number])],
+        }
+
+    expected = {
+        "fits": 0.8,
+        "rises": 0.3,
+        "rises-at-matched-loss": 0.6,
+        "few-are-memorised": 0.8 - 0.01 * np.arange(12),
+        "control-is-learned": 0.12,
+        "control-stays-at-zero": -0.12,
+        "decodability-rises": 0.3,
+        "decodability-is-learned": 0.4,
+    }
+    frames = tables(twelve, score)
+    found = {effect.claim.name: effect.values for effect in twelve.effects(frames)}
+    assert list(found) == list(expected)
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], np.broadcast_to(value, 12), atol=1e-12, err_msg=name)
+
+
+def test_the_order_of_the_rows_does_not_matter(twelve, tables):
+    frames = tables(twelve, composes())
+    mixed = type(frames)(*(frame.sample(frac=1.0, random_state=1) for frame in vars(frames).values()))
+    for one, two in zip(twelve.effects(frames), twelve.effects(mixed), strict=True):
+        np.testing.assert_allclose(one.values, two.values)
+
+
+def test_a_network_that_did_not_fit_decides_nothing(twelve, tables):
+    def score(family, number, replicate):
+        return composes(seed=replicate)(family, number, replicate) | {"r2_in": 0.5 + 0.001 * replicate}
+
+    found = judged(twelve, tables(twelve, score))
+    assert found["fits"].verdict == "contradicted"
+    for name in ("rises", "rises-at-matched-loss", "few-are-memorised", "decodability-rises"):
+        assert found[name].verdict == "inconclusive"
+        assert "precondition 'fits' is contradicted" in found[name].note
+        assert found[name].alone.verdict in ("supported", "equivalent")
+    assert found["control-stays-at-zero"].verdict == "supported", "it does not need the fit"
+
+
+def test_a_control_that_was_not_learned_shows_nothing(twelve, tables):
+    def score(family, number, replicate):
+        values = composes(seed=replicate)(family, number, replicate)
+        return values | ({"r2_in": 0.1} if family == "lookup" else {})
+
+    found = judged(twelve, tables(twelve, score))
+    assert found["control-stays-at-zero"].verdict == "inconclusive"
+    assert found["rises"].verdict == "supported"
+
+
+def test_a_control_that_is_solved_is_found_out(twelve, tables):
+    def score(family, number, replicate):
+        values = composes(seed=replicate)(family, number, replicate)
+        # Only at the middle number: the highest counts.
+        return values | ({"r2_held_out": 0.6} if family == "lookup" and number == 16 else {})
+
+    assert judged(twelve, tables(twelve, score))["control-stays-at-zero"].verdict == "contradicted"
+
+
+def test_a_fall_contradicts_and_a_plain_is_equivalent(twelve, tables):
+    def falls(family, number, replicate):
+        values = composes(seed=replicate)(family, number, replicate)
+        return values | ({"r2_held_out": 0.9 - number / 40} if family != "lookup" else {})
+
+    assert judged(twelve, tables(twelve, falls))["rises"].verdict == "contradicted"
+
+    def plain(family, number, replicate):
+        values = composes(seed=replicate)(family, number, replicate)
+        return values | (
+            {"r2_held_out": 0.9 + 0.001 * (replicate % 3) * number / 20} if family != "lookup" else {}
+        )
+
+    assert judged(twelve, tables(twelve, plain))["rises"].verdict == "equivalent"
+
+
+@pytest.mark.parametrize("at", [12, 16, 20])
+def test_a_failed_run_takes_its_replicate_out_and_nothing_stands_in_for_it(twelve, tables, at):
+    nothing = dict.fromkeys(("r2_in", "r2_held_out", "intrinsic", "intrinsic_untrained"), np.nan)
+
+    def score(family, number, replicate):
+        values = composes(noise=0.0)(family, number, replicate)
+        if number == at and replicate == 3 and family == "hyperteacher":
+            return values | nothing | {"status": "failed", "curve": [(10, 5.0, -9.0)]}
+        return values
+
+    frames = tables(twelve, score)
+    rises = values(twelve, frames, "rises")
+    assert np.isnan(rises[3]) == (at != 16)
+    np.testing.assert_allclose(np.delete(rises, 3), 0.5)
+    assert np.isnan(values(twelve, frames, "fits")[3])
+    matched = values(twelve, frames, "rises-at-matched-loss")
+    np.testing.assert_allclose(np.delete(matched, 3), 0.5)
+    assert np.isnan(matched[3]) == (at != 16)
+    if at == 16:
+        assert matched[3] == pytest.approx(0.5), "the curve of a failed run sets no loss to match"
+    verdict = judged(twelve, frames)["fits"]
+    assert verdict.replicates == 11 and "1 of 12 effects" in verdict.note
+
+
+def test_a_missing_run_counts_as_failed(twelve, tables):
+    frames = tables(twelve, composes(noise=0.0))
+    gone = (frames.runs["number"] == 12) & (frames.runs["replicate"] == 0)
+    short = type(frames)(frames.runs[~gone], frames.combinations, frames.probes, frames.curves)
+    assert np.isnan(values(twelve, short, "rises")).tolist() == [True] + [False] * 11
+    none = type(frames)(frames.runs[:0], frames.combinations, frames.probes, frames.curves[:0])
+    assert all(np.isnan(effect.values).all() for effect in twelve.effects(none))
+    assert {verdict.verdict for verdict in judged(twelve, none).values()} == {"inconclusive"}
+
+
+def test_when_every_run_failed_nothing_is_decided(twelve, tables):
+    frames = tables(twelve, lambda *_: {"status": "failed", "curve": [(10, np.nan, np.nan)]})
+    assert {verdict.verdict for verdict in judged(twelve, frames).values()} == {"inconclusive"}
+    overview = twelve.overview(frames)
+    assert overview["r2_in"].isna().all() and (overview["n"] == 0).all()
+
+
+def test_several_spaces_are_averaged_within_a_replicate(twelve, tables):
+    spaces = [{"kind": "subset", "modules": modules, "max_active": 2} for modules in (8, 10)]
+    both = validate(DataScaling, twelve.model_dump(mode="json") | {"spaces": spaces})
+    titles = [space.title for space in both.spaces]
+    assert len(set(titles)) == 2
+    frames = tables(both, composes(noise=0.0))
+    runs = frames.runs
+    high = (runs["space"] == titles[1]) & (runs["number"] == 20) & (runs["family"] == "hyperteacher")
+    runs.loc[high, "r2_held_out"] = 1.0
+    np.testing.assert_allclose(values(both, frames, "rises"), (0.5 + 0.7) / 2)
+    runs.loc[high & (runs["replicate"] == 1), "r2_held_out"] = np.nan
+    assert np.isnan(values(both, frames, "rises")).tolist() == [False, True] + [False] * 10
+
+
+def test_planted_nulls_are_supported_at_most_one_time_in_twenty(twelve, tables):
+    """At the margin itself, the hardest null."""
+    main = tables(twelve, composes()).runs.query("family == 'hyperteacher'")
+    (claim,) = [effect.claim for effect in twelve.effects(tables(twelve, composes())) if effect.claim.primary]
+    sizes = {twelve.base.space.title: twelve.sizes(twelve.base.space)}
+    draw = np.random.default_rng(7)
+    trials, supported = 200, 0
+    for _ in range(trials):
+        scores = 0.5 + claim.margin * (main["number"] == 20) + 0.1 * draw.standard_normal(len(main))
+        effects = per_replicate(
+            main.assign(r2_held_out=scores), "r2_held_out", rise, sizes, list(twelve.seeds)
+        )
+        supported += judge(claim, effects).verdict == "supported"
+    assert supported <= 0.05 * trials
+
+
+# At matched loss
+
+
+def curves(*runs):
+    """Curves of runs given as (replicate, number, [(step, loss, score), ...])."""
+    return pd.DataFrame(
+        [
+            {
+                "replicate": replicate,
+                "space": "s",
+                "number": number,
+                "step": step,
+                "loss": loss,
+                "score_held_out": score,
+            }
+            for replicate, number, points in runs
+            for step, loss, score in points
+        ]
+    )
+
+
+def picked(frame):
+    chosen = at_matched_loss(frame)
+    return {(row.replicate, row.number): row.step for row in chosen.itertuples()}
+
+
+def test_the_loss_that_all_reach_is_matched_at_its_first_evaluation():
+    frame = curves(
+        (0, 10, [(10, 1.0, 0.1), (20, 0.4, 0.2), (30, 0.1, 0.3)]),
+        (0, 40, [(10, 2.0, 0.1), (20, 1.0, 0.2), (30, 0.5, 0.3)]),
+    )
+    # The slower run never gets below 0.5; the quicker one first does so at step 20.
+    assert picked(frame) == {(0, 10): 20, (0, 40): 30}
+    assert at_matched_loss(frame).set_index("number")["score_held_out"].to_dict() == {10: 0.2, 40: 0.3}
+
+
+def test_each_replicate_has_its_own_loss():
+    frame = curves(
+        (0, 10, [(10, 1.0, 0.0), (20, 0.2, 0.0)]),
+        (0, 40, [(10, 1.0, 0.0), (20, 0.9, 0.0)]),
+        (1, 10, [(10, 0.9, 0.0), (20, 0.2, 0.0)]),
+        (1, 40, [(10, 0.9, 0.0), (20, 0.9, 0.0)]),
+    )
+    assert picked(frame) == {(0, 10): 20, (0, 40): 20, (1, 10): 10, (1, 40): 10}
+
+
+def test_a_loss_that_rises_again_is_matched_where_it_was_lowest():
+    frame = curves(
+        (0, 10, [(10, 0.3, 0.5), (20, 0.8, 0.6)]),
+        (0, 40, [(30, 0.9, 0.3), (20, 0.3, 0.2), (10, 1.0, 0.1)]),
+    )
+    assert picked(frame) == {(0, 10): 10, (0, 40): 20}
+
+
+def test_the_score_is_that_of_the_evaluation_even_if_it_is_missing():
+    frame = curves((0, 10, [(10, 0.3, np.nan), (20, 0.1, 0.9)]), (0, 40, [(10, 0.3, 0.2)]))
+    chosen = at_matched_loss(frame).set_index("number")["score_held_out"]
+    assert np.isnan(chosen[10]) and chosen[40] == 0.2
+
+
+def test_the_choice_does_not_look_at_the_held_out_score():
+    frame = curves((0, 10, [(10, 1.0, 0.1), (20, 0.5, 0.9)]), (0, 40, [(10, 0.6, 0.1), (20, 0.5, 0.2)]))
+    other = frame.assign(score_held_out=-frame["score_held_out"])
+    assert picked(frame) == picked(other)
+
+
+def test_no_curves_no_choice():
+    assert at_matched_loss(curves()).empty

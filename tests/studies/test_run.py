@@ -1,0 +1,177 @@
+"""Running a study: what is kept, and verdicts that follow from what is kept alone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from recombine.engines.local import LocalEngine
+from recombine.probes.base import Measured
+from recombine.probes.scores import Scores
+from recombine.stats.verdicts import Claim, settle
+from recombine.store.store import Store
+from recombine.studies.base import Effect
+from recombine.studies.run import newest_records, run_study, verdicts_of
+
+NAMES = (
+    "fits",
+    "rises",
+    "rises-at-matched-loss",
+    "few-are-memorised",
+    "control-is-learned",
+    "control-stays-at-zero",
+    "decodability-rises",
+    "decodability-is-learned",
+)
+
+
+def test_a_study_trains_measures_and_decides(ran, study):
+    result, store = ran
+    assert (result.sweep.trained, result.sweep.found, result.sweep.measured) == (8, 0, 16)
+    assert result.sweep.compilations == 2, "one program a family"
+    assert result.sweep.failed == () and store.problems == []
+    assert [verdict.claim.name for verdict in result.verdicts] == list(NAMES)
+    for verdict in result.verdicts:
+        assert verdict.replicates == 2 and np.isfinite(verdict.effect) and verdict.p_adjusted is not None
+
+
+def test_tables_carry_the_labels_of_the_study(ran, study):
+    result, _ = ran
+    expected = {(labels["family"], labels["number"], labels["replicate"]) for _, labels in study.runs()}
+    for frame in vars(result.tables).values():
+        assert {"run", "replicate", "number", "family", "space"} <= set(frame.columns)
+        found = set(
+            frame[["family", "number", "replicate"]].drop_duplicates().itertuples(index=False, name=None)
+        )
+        assert found == expected
+    assert len(result.tables.runs) == 8
+    assert set(result.tables.curves.groupby("run")["step"].max()) == {30}
+
+
+def test_the_overview_has_a_line_for_each_family_and_number(ran, study):
+    overview = study.overview(ran[0].tables)
+    assert len(overview) == 4 and (overview["n"] == 2).all()
+    assert overview["r2_held_out"].notna().all()
+
+
+def test_running_again_does_nothing_and_finds_the_same(ran, study):
+    result, store = ran
+    again = run_study(study, "smoke", store, LocalEngine())
+    assert (again.sweep.trained, again.sweep.found, again.sweep.measured) == (0, 8, 0)
+    assert [v.record() for v in again.verdicts] == [v.record() for v in result.verdicts]
+
+
+def test_verdicts_follow_from_the_record_alone(ran, tmp_path):
+    result, store = ran
+    (record,) = store.studies()
+    text = json.dumps(record)
+    effects = [Effect.from_record(item) for item in json.loads(text)["effects"]]
+    again = settle([effect.judge() for effect in effects])
+    assert [v.record() for v in again] == [v.record() for v in result.verdicts]
+
+    # A store that holds nothing but the record.
+    bare = Store(tmp_path / "bare")
+    bare.write_study("data-scaling-smoke", record)
+    assert verdicts_of(bare) == verdicts_of(store)
+    assert [v | {"profile": "smoke"} for v in (v.record() for v in result.verdicts)] == verdicts_of(bare)
+
+
+def test_the_record_names_runs_settings_and_provenance_but_no_place(ran, study, tmp_path_factory):
+    _, store = ran
+    (record,) = store.studies()
+    assert record["study"] == "data-scaling" and record["profile"] == "smoke"
+    assert set(record["runs"]) == set(store.run_ids())
+    assert type(study).model_validate(record["config"]) == study
+    assert set(record["provenance"]) == {"time", "versions", "machine"}
+    assert str(store.path) not in json.dumps(record)
+
+
+def test_effects_that_are_not_numbers_survive_the_record():
+    claim = Claim("c", "s", "It is so.", "greater", 0.05, needs=("a", "b"))
+    effect = Effect(claim, np.array([0.5, np.nan, np.inf]))
+    from recombine.store.files import finite
+
+    back = Effect.from_record(json.loads(json.dumps(finite(effect.record()))))
+    assert back.claim == claim
+    assert back.judge() == Effect(claim, np.array([0.5, np.nan, np.nan])).judge()
+
+
+def record(study, profile, time, value, primary=True):
+    claim = Claim("rises", study, "It rises.", "greater", 0.05, primary=primary)
+    spread = value + 0.01 * np.arange(12)
+    return {
+        "study": study,
+        "profile": profile,
+        "config": {},
+        "runs": [],
+        "effects": [Effect(claim, spread).record()],
+        "provenance": {"time": time},
+    }
+
+
+def test_of_each_study_the_newest_profile_counts_or_the_one_asked_for(tmp_path):
+    store = Store(tmp_path)
+    store.write_study("a-smoke", record("a", "smoke", "2026-01-01T00:00:00+00:00", -1.0))
+    store.write_study("a-demo", record("a", "demo", "2026-01-02T00:00:00+00:00", 1.0))
+    store.write_study("b-smoke", record("b", "smoke", "2026-01-01T00:00:00+00:00", 1.0))
+    assert {(v["study"], v["profile"], v["verdict"]) for v in verdicts_of(store)} == {
+        ("a", "demo", "supported"),
+        ("b", "smoke", "supported"),
+    }
+    (smoke,) = [v for v in verdicts_of(store, "smoke") if v["study"] == "a"]
+    assert smoke["verdict"] == "contradicted"
+    assert verdicts_of(store, "paper") == []
+    assert set(newest_records(store)) == {"a", "b"}
+
+
+def test_verdicts_of_all_studies_are_settled_together(tmp_path):
+    store = Store(tmp_path)
+    rng = np.random.default_rng(0)
+    claim = Claim("weak", "a", "It is so.", "greater", 0.0, primary=True)
+    # Just significant alone: t = 2.4 with 11 degrees of freedom.
+    values = rng.standard_normal(12)
+    values = 2.4 + (values - values.mean()) / values.std(ddof=1) * 12**0.5
+    weak = record("a", "smoke", "t", 0.0) | {"effects": [Effect(claim, values).record()]}
+    store.write_study("a-smoke", weak)
+    (alone,) = verdicts_of(store)
+    assert alone["verdict"] == "supported"
+    for name in "bcd":
+        other = Claim("null", name, "It is so.", "greater", 0.0, primary=True)
+        nothing = Effect(other, np.linspace(-1, 1, 12)).record()
+        store.write_study(f"{name}-smoke", record(name, "smoke", "t", 0.0) | {"effects": [nothing]})
+    (together,) = [v for v in verdicts_of(store) if v["study"] == "a"]
+    assert together["verdict"] == "inconclusive" and together["verdict_alone"] == "supported"
+    assert "Holm" in together["note"]
+
+
+@pytest.mark.parametrize(
+    "effects", [[{}], [{"claim": {"name": "x"}, "values": []}], [{"claim": 3, "values": 4}], "text"]
+)
+def test_effects_that_are_not_understood_are_reported_and_the_others_judged(tmp_path, effects):
+    store = Store(tmp_path)
+    store.write_study("a-smoke", record("a", "smoke", "t", 1.0) | {"effects": effects})
+    store.write_study("b-smoke", record("b", "smoke", "t", 1.0))
+    assert [v["study"] for v in verdicts_of(store)] == ["b"]
+    assert len(store.problems) == 1 and "'a'" in store.problems[0]
+
+
+def test_another_measurement_of_the_same_runs_does_not_change_a_study(ran, study, tmp_path):
+    _, store = ran
+    shutil.copytree(store.path, tmp_path / "copy")
+    copy = Store(tmp_path / "copy")
+    for run_id in copy.run_ids():
+        later = Measured({"r2_in": -99.0, "r2_held_out": -99.0}, {"combination": ["x"]})
+        copy.add_measurement(run_id, Scores(draws=1), later)
+    assert (copy.runs_df()["r2_in"] == -99.0).all()
+    before, after = (study.effects(study.tables(one)) for one in (store, copy))
+    for one, two in zip(before, after, strict=True):
+        assert np.array_equal(one.values, two.values)
+
+
+def test_tables_of_a_study_that_has_not_run_are_empty(study, tmp_path):
+    frames = study.tables(Store(tmp_path))
+    assert all(frame.empty for frame in vars(frames).values())
+    assert all(np.isnan(effect.values).all() for effect in study.effects(frames))

@@ -1,0 +1,336 @@
+"""Every component that recombine ships keeps the contract, and the suites see where one does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jaxtyping import Array
+
+from recombine.component import Component, find, kinds
+from recombine.encodings.base import Encoder
+from recombine.encodings.identity import Identity, IdentityEncoder
+from recombine.families.base import Batch, TaskScores
+from recombine.families.hyperteacher import Hyperteacher, HyperteacherTeacher
+from recombine.models.base import Trace
+from recombine.models.mlp import MLP, MLPNetwork
+from recombine.spaces.base import Space
+from recombine.spaces.product import ProductSpace
+from recombine.spaces.subset import SubsetSpace
+from recombine.supports.listed import Listed
+from recombine.supports.random import Random
+from recombine.testing import (
+    check_component,
+    check_encoding,
+    check_family,
+    check_model,
+    check_space,
+    check_support,
+)
+
+SUBSETS = SubsetSpace(modules=6, max_active=3)
+TOYS = ProductSpace(factors={"colour": 2, "shape": 3, "place": 4})  # type: ignore[arg-type]
+SPACES: list[Space] = [SUBSETS, TOYS]
+
+EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
+    ("spaces", "subset"): [
+        {"modules": 6, "max_active": 3},
+        {"modules": 5, "max_active": 5, "min_active": 2},
+        {"modules": 1000, "max_active": 20},
+    ],
+    ("spaces", "product"): [
+        {"factors": {"colour": ["red", "blue"], "shape": 3}},
+        {"factors": {"a": 300, "b": 300}},
+    ],
+    ("supports", "random"): [{"number": 12}, {"held_out": 0.4}, {"number": 8, "reserve": 6}],
+    ("supports", "missing-part"): [{}, {"part": 1}],
+    ("families", "hyperteacher"): [{"inputs": 3, "hidden": 4, "outputs": 2, "layers": 2}],
+    ("families", "lookup"): [{"inputs": 3, "hidden": 4, "outputs": 2, "coefficients": "k-hot"}],
+    ("models", "mlp"): [{"width": 8, "depth": 2}, {"widths": [7]}],
+}
+"""What to check besides a component's defaults, and instead of them where it has none."""
+
+
+def shipped(room: str) -> list[Any]:
+    """Every component of a room, so that a new one is checked without a change here."""
+    made = []
+    for kind in kinds(room):
+        cases = EXAMPLES.get((room, kind), [{}])
+        made += [pytest.param(find(room, kind)(**case), id=f"{kind} {case}") for case in cases]
+    return made
+
+
+@pytest.mark.parametrize("space", shipped("spaces"))
+def test_spaces(space: Space):
+    check_space(space)
+
+
+@pytest.mark.parametrize("space", SPACES, ids=["subset", "product"])
+@pytest.mark.parametrize("support", shipped("supports"))
+def test_supports(support: Any, space: Space):
+    check_support(support, space)
+
+
+@pytest.mark.parametrize("space", SPACES, ids=["subset", "product"])
+@pytest.mark.parametrize("family", shipped("families"))
+def test_families(family: Any, space: Space):
+    check_family(family, space)
+
+
+@pytest.mark.parametrize("space", SPACES, ids=["subset", "product"])
+@pytest.mark.parametrize("encoding", shipped("encodings"))
+def test_encodings(encoding: Any, space: Space):
+    check_encoding(encoding, space, Hyperteacher(inputs=3, hidden=4, outputs=2))
+
+
+@pytest.mark.parametrize("model", shipped("models"))
+def test_models(model: Any):
+    check_model(model)
+
+
+@pytest.mark.parametrize("component", [*shipped("objectives"), *shipped("recipes"), *shipped("probes")])
+def test_configurations(component: Component):
+    check_component(component)
+
+
+class Biased(SubsetSpace):
+    """Draws one combination too often."""
+
+    kind: Literal["biased"] = "biased"  # type: ignore[assignment]
+
+    def sample(self, key: Array) -> Array:
+        row = super().sample(key)
+        first = jnp.full(self.slots, self.width).at[0].set(0).astype(jnp.int32)
+        return jnp.where(jax.random.bernoulli(key, 0.05), first, row)
+
+
+class Unsorted(SubsetSpace):
+    """Forgets to sort."""
+
+    kind: Literal["unsorted"] = "unsorted"  # type: ignore[assignment]
+
+    def sample(self, key: Array) -> Array:
+        return super().sample(key)[::-1]
+
+
+class Miscounted(SubsetSpace):
+    """Believes to be larger than it is."""
+
+    kind: Literal["miscounted"] = "miscounted"  # type: ignore[assignment]
+
+    @property
+    def size(self) -> int:
+        return super().size + 1
+
+
+class Generous(SubsetSpace):
+    """Takes every row for a combination."""
+
+    kind: Literal["generous"] = "generous"  # type: ignore[assignment]
+
+    def contains(self, rows: np.ndarray) -> np.ndarray:
+        return np.ones(len(rows), bool)
+
+
+@pytest.mark.parametrize(
+    ("space", "message"),
+    [
+        (Biased, "second_moment|uniform"),
+        (Unsorted, "not sorted"),
+        (Miscounted, "size says"),
+        (Generous, "no constituent"),
+    ],
+)
+def test_broken_spaces_are_seen(space: type[SubsetSpace], message: str):
+    with pytest.raises(AssertionError, match=message):
+        check_space(space(modules=6, max_active=3))
+
+
+class Leaking(Random):
+    """Holds one combination back from `contains` that its sampler draws."""
+
+    kind: Literal["leaking"] = "leaking"  # type: ignore[assignment]
+
+    def draw(self, space: Space, seed: int) -> Listed:
+        support = super().draw(space, seed)
+        support._set = Listed(space, support.rows[1:])._set
+        return support
+
+
+class Restless(Random):
+    """Draws another support every time."""
+
+    kind: Literal["restless"] = "restless"  # type: ignore[assignment]
+
+    def draw(self, space: Space, seed: int) -> Listed:
+        return super().draw(space, int(np.random.default_rng().integers(2**32)))
+
+
+@pytest.mark.parametrize(
+    ("support", "message"), [(Leaking, "does not contain"), (Restless, "one seed differ")]
+)
+def test_broken_supports_are_seen(support: type[Random], message: str):
+    with pytest.raises(AssertionError, match=message):
+        check_support(support(number=12), SUBSETS)
+
+
+class StuckTeacher(HyperteacherTeacher):
+    """Shows the same inputs every time."""
+
+    def batch(self, task: Any, key: Array, samples: int) -> Batch:
+        return super().batch(task, jax.random.key(0), samples)
+
+
+class PaddedTeacher(HyperteacherTeacher):
+    """Gives coefficients to pads."""
+
+    def task(self, row: Array, key: Array) -> Any:
+        task = super().task(row, key)
+        return type(task)(row, jnp.where(task.coefficients > 0, task.coefficients, 0.5), task.vector)
+
+
+def taught_by(teacher: type[HyperteacherTeacher]) -> type[Hyperteacher]:
+    """A family whose teacher is of this class."""
+
+    class Taught(Hyperteacher):
+        kind: Literal["taught"] = "taught"  # type: ignore[assignment]
+
+        def draw(self, space: Space, key: Array) -> HyperteacherTeacher:
+            drawn = super().draw(space, key)
+            return teacher(space=space, shape=self, shared=drawn.shared, readout=drawn.readout)
+
+    return Taught
+
+
+class Backwards(Hyperteacher):
+    """Its headline is an error, not a score."""
+
+    kind: Literal["backwards"] = "backwards"  # type: ignore[assignment]
+
+    def headline(self, scores: TaskScores) -> Array:
+        return jnp.sum(jnp.asarray(scores["error"]))
+
+    def metrics(self, scores: TaskScores) -> dict[str, float]:
+        return {"error": float(np.sum(np.asarray(scores["error"])))}
+
+
+@pytest.mark.parametrize(
+    ("family", "message"),
+    [
+        (taught_by(StuckTeacher), "the same inputs"),
+        (taught_by(PaddedTeacher), "at pads"),
+        (Backwards, "no better than zeros"),
+    ],
+)
+def test_broken_families_are_seen(family: type[Hyperteacher], message: str):
+    with pytest.raises(AssertionError, match=message):
+        check_family(family(inputs=3, hidden=4, outputs=2), SUBSETS)
+
+
+class SilentEncoder(IdentityEncoder):
+    """Tells nothing."""
+
+    def __call__(self, task: Any, teacher: Any, key: Array) -> Array:
+        return jnp.zeros_like(task.vector)
+
+
+class LongEncoder(IdentityEncoder):
+    """Tells more than it said it would."""
+
+    def __call__(self, task: Any, teacher: Any, key: Array) -> Array:
+        return jnp.concatenate([task.vector, task.vector])
+
+
+def encoded_by(encoder: Callable[[], Encoder]) -> type[Identity]:
+    """An encoding whose encoder is of this class."""
+
+    class Encoded(Identity):
+        kind: Literal["encoded"] = "encoded"  # type: ignore[assignment]
+
+        def draw(self, *given: Any) -> Any:
+            return encoder()
+
+    return Encoded
+
+
+@pytest.mark.parametrize(
+    ("encoder", "message"), [(SilentEncoder, "combinations have one code"), (LongEncoder, "size says")]
+)
+def test_broken_encodings_are_seen(encoder: Callable[[], Encoder], message: str):
+    with pytest.raises(AssertionError, match=message):
+        check_encoding(encoded_by(encoder)(), SUBSETS, Hyperteacher(inputs=3, hidden=4, outputs=2))
+
+
+class Deaf(MLPNetwork):
+    """Does not listen to the code."""
+
+    def trace(self, code: Array, inputs: Array) -> tuple[Array, Trace]:
+        return super().trace(jnp.zeros_like(code), inputs)
+
+
+class Misnamed(MLPNetwork):
+    """Takes a name that the probe needs."""
+
+    def trace(self, code: Array, inputs: Array) -> tuple[Array, Trace]:
+        return super().trace(code, inputs)[0], {"encoding": inputs}
+
+
+class Fickle(MLPNetwork):
+    """Gives other outputs when it is traced."""
+
+    def __call__(self, code: Array, inputs: Array) -> Array:
+        return 2 * self.trace(code, inputs)[0]
+
+
+def drawing(network: type[MLPNetwork]) -> type[MLP]:
+    """A model whose networks are of this class."""
+
+    class Drawing(MLP):
+        kind: Literal["drawing"] = "drawing"  # type: ignore[assignment]
+
+        def draw(self, *given: Any) -> MLPNetwork:
+            return network(super().draw(*given).layers)
+
+    return Drawing
+
+
+class Growing(MLP):
+    """Its shape depends on the key."""
+
+    kind: Literal["growing"] = "growing"  # type: ignore[assignment]
+
+    def draw(self, code_size: int, input_size: int, output_size: int, key: Array) -> MLPNetwork:
+        width = 4 + int(jax.random.key_data(key)[-1])
+        return MLP(width=width, depth=1).draw(code_size, input_size, output_size, key)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (drawing(Deaf), "code changes nothing"),
+        (drawing(Misnamed), "may not be called"),
+        (drawing(Fickle), "other outputs"),
+        (Growing, "differ in shape"),
+    ],
+)
+def test_broken_models_are_seen(model: type[MLP], message: str):
+    with pytest.raises(AssertionError, match=message):
+        check_model(model(width=8, depth=2))
+
+
+class Forgetful(MLP):
+    """Does not write down all of itself."""
+
+    kind: Literal["forgetful"] = "forgetful"  # type: ignore[assignment]
+
+    def model_dump(self, **given: Any) -> dict[str, Any]:
+        return {"kind": self.kind}
+
+
+def test_a_configuration_that_does_not_reload_is_seen():
+    with pytest.raises(AssertionError, match="own dump"):
+        check_component(Forgetful(width=8))

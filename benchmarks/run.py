@@ -54,7 +54,9 @@ def step_seconds(config: RunConfig, lanes: int = 1) -> float:
         program = Program.of(config.model_copy(update={"every": every}), lanes)
         active = jnp.ones(lanes, bool)
         call = Compiler().advance(program, state, lane, active)
-        times[every] = seconds(lambda call=call, active=active: call(jax.tree.map(jnp.copy, state), lane, active), 3)
+        times[every] = seconds(
+            lambda call=call, active=active: call(jax.tree.map(jnp.copy, state), lane, active), 3
+        )
     return (times[30] - times[10]) / 20 / lanes
 
 
@@ -112,15 +114,29 @@ def sweep() -> None:
     begin = time.perf_counter()
     training = sum(outcome.seconds for outcome in trainer.train(configs))
     whole = time.perf_counter() - begin
-    row("sweep of 12 runs, 2 x 64, 200 steps", f"{trainer.compiler.compilations} compilation", "4 sizes of support")
-    row("  of the whole", f"{training / whole:.2f} training", f"{trainer.compiler.seconds / whole:.2f} compiling")
+    row(
+        "sweep of 12 runs, 2 x 64, 200 steps",
+        f"{trainer.compiler.compilations} compilation",
+        "4 sizes of support",
+    )
+    row(
+        "  of the whole",
+        f"{training / whole:.2f} training",
+        f"{trainer.compiler.seconds / whole:.2f} compiling",
+    )
 
 
 def spaces() -> None:
     """Drawing combinations: the price of a huge space against a small one."""
     small, huge = SubsetSpace(modules=16, max_active=3), SubsetSpace(modules=1000, max_active=20)
-    times = [seconds(lambda space=space: sample_rows(space, jax.random.key(0), 8192)) for space in (small, huge)]
-    row("drawing from 10^41 against 696 combinations", f"{times[1] / times[0]:.1f} x the time", "20 parts against 3")
+    times = [
+        seconds(lambda space=space: sample_rows(space, jax.random.key(0), 8192)) for space in (small, huge)
+    ]
+    row(
+        "drawing from 10^41 against 696 combinations",
+        f"{times[1] / times[0]:.1f} x the time",
+        "20 parts against 3",
+    )
     begin = time.perf_counter()
     support = Random(number=100_000).draw(huge, 0)
     drawn = time.perf_counter()

@@ -41,7 +41,7 @@ ROOMS = (
 class Component(BaseModel):
     """Base of every configuration. Subclasses are either abstract or final."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
     version: ClassVar[int] = 1
     """Raise it when the *meaning* of a component changes: runs made before then no longer count as the same."""

@@ -55,7 +55,7 @@ def test_run_prints_one_document(finished):
     place, answer = finished
     document = answer.document
     assert answer.err == ""
-    assert document["study"] == "data-scaling" and document["profile"] == "smoke"
+    assert document["study"] == "data-scaling" and document["profile"] == "smoke, changed"
     assert len(document["verdicts"]) == 8 and all(set(one) >= VERDICT_KEYS for one in document["verdicts"])
     assert document["sweep"]["trained"] == 8 and document["sweep"]["failed"] == []
     assert len(document["overview"]) == 4 and document["problems"] == []

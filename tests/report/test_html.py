@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 import pytest
 
 from recombine.errors import BadInput
-from recombine.figures.theme import message_chart, themed, values
 from recombine.figures.base import Figure
+from recombine.figures.theme import message_chart, themed, values
 from recombine.report.html import Report, Table, cell, render_report, verdict_counts, write_report
 
 HOSTILE = '</script><script>alert("1")</script><img src=x onerror=alert(2)> & "quoted" \'single\''

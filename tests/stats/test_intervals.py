@@ -96,7 +96,7 @@ def test_other_bad_input_is_refused():
     with pytest.raises(BadInput, match="is nan, not a finite number"):
         bootstrap_interval([0.0, 0.0], lambda samples: np.full(len(samples), np.nan))
     with pytest.raises(
-        BadInput, match="not finite in .* resamples"
+        BadInput, match=r"not finite in .* resamples"
     ):  # two points: half the lines have no slope
         bootstrap_interval([[0.0, 0.0], [1.0, 1.0]], slope)
 

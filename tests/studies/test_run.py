@@ -76,13 +76,15 @@ def test_verdicts_follow_from_the_record_alone(ran, tmp_path):
     bare = Store(tmp_path / "bare")
     bare.write_study("data-scaling-smoke", record)
     assert verdicts_of(bare) == verdicts_of(store)
-    assert [v | {"profile": "smoke"} for v in (v.record() for v in result.verdicts)] == verdicts_of(bare)
+    assert [v | {"profile": "smoke, changed"} for v in (v.record() for v in result.verdicts)] == verdicts_of(
+        bare
+    )
 
 
 def test_the_record_names_runs_settings_and_provenance_but_no_place(ran, study, tmp_path_factory):
     _, store = ran
     (record,) = store.studies()
-    assert record["study"] == "data-scaling" and record["profile"] == "smoke"
+    assert record["study"] == "data-scaling" and record["profile"] == "smoke, changed"
     assert set(record["runs"]) == set(store.run_ids())
     assert type(study).model_validate(record["config"]) == study
     assert set(record["provenance"]) == {"time", "versions", "machine"}
@@ -175,3 +177,10 @@ def test_tables_of_a_study_that_has_not_run_are_empty(study, tmp_path):
     frames = study.tables(Store(tmp_path))
     assert all(frame.empty for frame in vars(frames).values())
     assert all(np.isnan(effect.values).all() for effect in study.effects(frames))
+
+
+def test_overrides_do_not_take_the_place_of_the_profile(ran, tmp_path):
+    """A study with other settings is kept beside the profile's own result, under a name of its own."""
+    _, store = ran
+    names = [path.stem for path in (store.path / "studies").iterdir()]
+    assert names and all(name.startswith("data-scaling-smoke-") for name in names)

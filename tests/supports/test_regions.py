@@ -196,3 +196,13 @@ def test_large_seeds(paper: SubsetSpace):
     support = Random(number=60).draw(paper, 2**64 - 1)
     one, other = (Regions(support, seed).rows("held_out", 50) for seed in (1, 2**32 + 1))
     assert (one != other).any()
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("number", [18, 19])
+def test_even_two_or_three_held_out_combinations_have_both_sides(seed: int, number: int):
+    space = SubsetSpace(modules=6, max_active=2)
+    regions = Regions(Random(number=number).draw(space, seed), seed)
+    sides = [as_set(regions.require("held_out", EVERYTHING, which)) for which in ("validation", "test")]
+    assert not sides[0] & sides[1]
+    assert len(sides[0] | sides[1]) == space.size - number

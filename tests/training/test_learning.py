@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from recombine.families.base import Family
 from recombine.families.hyperteacher import Hyperteacher
 from recombine.families.lookup import Lookup
+from recombine.models.base import Network
 from recombine.models.mlp import MLP
 from recombine.probes.scores import Scores
 from recombine.recipes.paper import Paper
@@ -33,36 +32,24 @@ def run(family: Family, number: int, **changes: Any) -> RunConfig:
     return RunConfig(**{**fields, **changes})
 
 
-def r2(outcome: Outcome) -> dict[str, float]:
-    measured = Scores(draws=8, samples=32).measure(outcome.setting, outcome.network).summary
+def r2(outcome: Outcome, network: Network | None = None) -> dict[str, float]:
+    """The headline scores of the trained network, or of another in its place."""
+    measured = Scores(draws=8, samples=32).measure(outcome.setting, network or outcome.network).summary
     return {name: measured[name] for name in ("r2_in", "r2_held_out")}
 
 
-@pytest.fixture(scope="module")
-def hyperteacher() -> dict[str, dict[str, float]]:
-    """Scores of two stacked replicates after few and after many combinations, and before training."""
-    family = Hyperteacher(**SIZES)
-    made: dict[str, list[dict[str, float]]] = {"few": [], "many": [], "untrained": []}
-    configs = [run(family, number, seeds=Seeds.replicate(seed)) for number in (9, 26) for seed in (0, 1)]
-    for outcome in Trainer().train(configs, lanes=4):
-        made["few" if outcome.config.support.number == 9 else "many"].append(r2(outcome))
-        if outcome.config.support.number == 26:
-            before = Scores(draws=8, samples=32).measure(outcome.setting, outcome.setting.network()).summary
-            made["untrained"].append({name: before[name] for name in ("r2_in", "r2_held_out")})
-    return {
-        name: {key: sum(one[key] for one in scores) / len(scores) for key in scores[0]}
-        for name, scores in made.items()
-    }
-
-
-def test_a_trained_network_beats_its_untrained_self(hyperteacher: dict[str, dict[str, float]]):
-    assert hyperteacher["many"]["r2_in"] > hyperteacher["untrained"]["r2_in"] + 0.5
-    assert hyperteacher["many"]["r2_in"] > 0.6
-    assert hyperteacher["few"]["r2_in"] > 0.6
-
-
-def test_more_combinations_help_on_held_out_ones(hyperteacher: dict[str, dict[str, float]]):
-    assert hyperteacher["many"]["r2_held_out"] > hyperteacher["few"]["r2_held_out"] + 0.1
+def test_more_combinations_help_on_held_out_ones():
+    """And in distribution a network beats its untrained self, after few as after many. Two replicates."""
+    sizes = (9, 26)
+    configs = [
+        run(Hyperteacher(**SIZES), size, seeds=Seeds.replicate(seed)) for seed in (0, 1) for size in sizes
+    ]
+    outcomes = list(Trainer().train(configs, lanes=4))
+    for fewer, more in (outcomes[:2], outcomes[2:]):
+        few, many, before = r2(fewer), r2(more), r2(more, more.setting.network())
+        assert min(few["r2_in"], many["r2_in"]) > max(before["r2_in"] + 0.5, 0.6)
+        assert many["r2_held_out"] > few["r2_held_out"] + 0.05
+        assert many["r2_held_out"] > before["r2_held_out"] + 0.5
 
 
 def test_the_control_is_memorised_and_not_recombined():

@@ -60,6 +60,7 @@ def run_command(
         errors().print(_what(ahead), highlight=False)
     with TerminalProgress(quiet=as_json) as progress:
         result = run_study(study, profile, store, LocalEngine(), progress)
+    profile = result.profile
     records = [verdict.record() | {"profile": profile} for verdict in result.verdicts]
     page = None
     if report is not None:

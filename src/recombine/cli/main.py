@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from cyclopts import App, CycloptsError, Parameter
 
 from recombine import __version__
-from recombine.errors import BadInput, RecombineError, did_you_mean
+from recombine.errors import RecombineError, did_you_mean
 
 app = App(
     name="recombine",
@@ -191,11 +191,6 @@ def _fail(what: str, fix: str | None, code: int, as_json: bool) -> int:
     if as_json:
         print_json({"error": what, "fix": fix, "exit_code": code})
     return code
-
-
-def unknown(word: str, known: list[str], noun: str) -> BadInput:
-    """The error for a name that does not exist."""
-    return BadInput(f"There is no {noun} called {word!r}.", fix=did_you_mean(word, known))
 
 
 if __name__ == "__main__":

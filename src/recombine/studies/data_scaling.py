@@ -16,7 +16,7 @@ from recombine.probes.base import Measurement
 from recombine.probes.decodability import Decodability
 from recombine.probes.scores import Scores
 from recombine.spaces.base import Space, in_words
-from recombine.stats.verdicts import Claim
+from recombine.stats.verdicts import Claim, Direction
 from recombine.studies.base import Effect, Study, Tables
 from recombine.studies.reduce import Reduce, at_fewest, at_most, column, highest, lowest, per_replicate, rise
 from recombine.supports.random import Random
@@ -36,6 +36,73 @@ LAPTOP: dict[str, Any] = {
     "base": {"model": {"kind": "mlp", "width": 128, "depth": 3}, "recipe": {"kind": "fast", "steps": 500}},
     "numbers": (40, 80, 160, 320),
 }
+
+
+def _claim(name: str, statement: str, direction: Direction, margin: float, **more: Any) -> Claim:
+    return Claim(name, "data-scaling", statement, direction, margin, **more)
+
+
+CLAIMS = (
+    _claim(
+        "fits",
+        "The network fits its training tasks at every number of combinations (lowest r2_in).",
+        "above",
+        0.8,
+        role="precondition",
+    ),
+    _claim(
+        "rises",
+        "Held-out R2 rises with the number of training combinations (most minus fewest).",
+        "greater",
+        0.05,
+        primary=True,
+        needs=("fits",),
+    ),
+    _claim(
+        "rises-at-matched-loss",
+        "It rises also where training is stopped at the same loss (validation streams).",
+        "greater",
+        0.05,
+        needs=("fits",),
+    ),
+    _claim(
+        "few-are-memorised",
+        "With the fewest combinations the network fits its tasks and fails on held-out ones (r2_in - r2_held_out).",
+        "greater",
+        0.05,
+        needs=("fits",),
+    ),
+    _claim(
+        "control-is-learned",
+        "The network can learn the control: r2_in with the fewest combinations.",
+        "above",
+        0.3,
+        role="precondition",
+    ),
+    _claim(
+        "control-stays-at-zero",
+        "On independent random functions held-out R2 stays at zero or below at every number (highest).",
+        "below",
+        0.05,
+        role="control",
+        needs=("control-is-learned",),
+    ),
+    _claim(
+        "decodability-rises",
+        "Intrinsic linear decodability of the constituents in the deepest layer rises (most minus fewest).",
+        "greater",
+        0.05,
+        needs=("fits",),
+    ),
+    _claim(
+        "decodability-is-learned",
+        "With the most combinations it exceeds that of the untrained network.",
+        "greater",
+        0.05,
+        role="control",
+    ),
+)
+"""Stated before any run, and versioned with this file."""
 
 
 class DataScaling(Study):
@@ -142,112 +209,21 @@ class DataScaling(Study):
         matched = at_matched_loss(tables.curves[tables.curves["run"].isin(complete)])
         sizes = {space.title: self.sizes(space) for space in self.spaces or (self.base.space,)}
 
-        def claim(name: str, statement: str, direction: Any, margin: float, **more: Any) -> Claim:
-            return Claim(name, self.kind, statement, direction, margin, **more)
-
-        def effect(made: Claim, frame: pd.DataFrame, score: str, reduce: Reduce) -> Effect:
-            return Effect(made, per_replicate(frame, score, reduce, sizes, list(self.seeds)))
-
-        return [
-            effect(
-                claim(
-                    "fits",
-                    "The network fits its training tasks at every number of combinations (lowest r2_in).",
-                    "above",
-                    0.8,
-                    role="precondition",
-                ),
-                main,
-                "r2_in",
-                lowest,
-            ),
-            effect(
-                claim(
-                    "rises",
-                    "Held-out R2 rises with the number of training combinations (most minus fewest).",
-                    "greater",
-                    0.05,
-                    primary=True,
-                    needs=("fits",),
-                ),
-                main,
-                "r2_held_out",
-                rise,
-            ),
-            effect(
-                claim(
-                    "rises-at-matched-loss",
-                    "It rises also where training is stopped at the same loss (validation streams).",
-                    "greater",
-                    0.05,
-                    needs=("fits",),
-                ),
-                matched,
-                "score_held_out",
-                rise,
-            ),
-            effect(
-                claim(
-                    "few-are-memorised",
-                    "With the fewest combinations the network fits its tasks and fails on held-out ones (r2_in - r2_held_out).",
-                    "greater",
-                    0.05,
-                    needs=("fits",),
-                ),
-                main.assign(gap=column(main, "r2_in") - column(main, "r2_held_out")),
-                "gap",
-                at_fewest,
-            ),
-            effect(
-                claim(
-                    "control-is-learned",
-                    "The network can learn the control: r2_in with the fewest combinations.",
-                    "above",
-                    0.3,
-                    role="precondition",
-                ),
-                control,
-                "r2_in",
-                at_fewest,
-            ),
-            effect(
-                claim(
-                    "control-stays-at-zero",
-                    "On independent random functions held-out R2 stays at zero or below at every number (highest).",
-                    "below",
-                    0.05,
-                    role="control",
-                    needs=("control-is-learned",),
-                ),
-                control,
-                "r2_held_out",
-                highest,
-            ),
-            effect(
-                claim(
-                    "decodability-rises",
-                    "Intrinsic linear decodability of the constituents in the deepest layer rises (most minus fewest).",
-                    "greater",
-                    0.05,
-                    needs=("fits",),
-                ),
-                main,
-                "intrinsic",
-                rise,
-            ),
-            effect(
-                claim(
-                    "decodability-is-learned",
-                    "With the most combinations it exceeds that of the untrained network.",
-                    "greater",
-                    0.05,
-                    role="control",
-                ),
-                main.assign(learned=column(main, "intrinsic") - column(main, "intrinsic_untrained")),
-                "learned",
-                at_most,
-            ),
-        ]
+        gap = column(main, "r2_in") - column(main, "r2_held_out")
+        learned = column(main, "intrinsic") - column(main, "intrinsic_untrained")
+        # For each claim: a table, a column of it, and how the sizes of support make one number of it.
+        basis: dict[str, tuple[pd.DataFrame, str, Reduce]] = {
+            "fits": (main, "r2_in", lowest),
+            "rises": (main, "r2_held_out", rise),
+            "rises-at-matched-loss": (matched, "score_held_out", rise),
+            "few-are-memorised": (main.assign(gap=gap), "gap", at_fewest),
+            "control-is-learned": (control, "r2_in", at_fewest),
+            "control-stays-at-zero": (control, "r2_held_out", highest),
+            "decodability-rises": (main, "intrinsic", rise),
+            "decodability-is-learned": (main.assign(learned=learned), "learned", at_most),
+        }
+        seeds = list(self.seeds)
+        return [Effect(claim, per_replicate(*basis[claim.name], sizes, seeds)) for claim in CLAIMS]
 
     def overview(self, tables: Tables) -> pd.DataFrame:
         """Means over replicates, by family, space and number of combinations."""

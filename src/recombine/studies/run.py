@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
 from typing import Any
 
 from recombine.engines.base import Engine, Sweep, SweepProgress
@@ -32,16 +34,25 @@ def run_study(
     sweep = engine.run(store, configs, study.measurements(), progress)
     tables = study.tables(store)
     effects = study.effects(tables)
+    changed = study != type(study).profile(profile)
     record: dict[str, Any] = {
         "study": study.kind,
-        "profile": profile,
+        "profile": f"{profile}, changed" if changed else profile,
         "config": study.model_dump(mode="json"),
         "runs": list(dict.fromkeys(config.run_id for config in configs)),
         "effects": [effect.record() for effect in effects],
         "provenance": provenance(),
     }
-    store.write_study(f"{study.kind}-{profile}", record)
-    return StudyResult(study, profile, sweep, tables, settle([effect.judge() for effect in effects]))
+    # Overrides must not take the place of the profile's own result.
+    suffix = f"-{_digest(record['config'])}" if changed else ""
+    store.write_study(f"{study.kind}-{profile}{suffix}", record)
+    return StudyResult(
+        study, record["profile"], sweep, tables, settle([effect.judge() for effect in effects])
+    )
+
+
+def _digest(config: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def newest_records(store: Store, profile: str | None = None) -> dict[str, dict[str, Any]]:

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from recombine.errors import BadInput
 from recombine.supports.base import Support
-from recombine.supports.drawing import distinct_rows, seed_key, shuffled
+from recombine.supports.drawing import SMALL, distinct_rows, seed_key, shuffled
 from recombine.supports.listed import Listed
 from recombine.supports.rows import RowSet, row_hash
 
@@ -27,6 +27,9 @@ STRATA: tuple[Region, ...] = ("all_pairs_met", "some_pairs_unmet", "part_unseen"
 
 VALIDATION_SHARE = 0.25
 
+CUT = int(VALIDATION_SHARE * 2**64)
+"""Combinations whose hash lies below this are for validation."""
+
 
 def stratum(rows: Int[np.ndarray, "n slots"], moment: Float[np.ndarray, "width width"]) -> np.ndarray:
     """The coverage stratum of each combination: have all its pairs met in training, and all its parts occurred?"""
@@ -39,9 +42,9 @@ def stratum(rows: Int[np.ndarray, "n slots"], moment: Float[np.ndarray, "width w
     return np.where(~seen, "part_unseen", np.where(pairs, "all_pairs_met", "some_pairs_unmet"))
 
 
-def side(rows: Int[np.ndarray, "n slots"], seed: int) -> np.ndarray:
+def side(rows: Int[np.ndarray, "n slots"], seed: int, cut: int = CUT) -> np.ndarray:
     """`validation` or `test` for each combination, by a keyed hash of the combination."""
-    return np.where(row_hash(rows, seed) < int(VALIDATION_SHARE * 2**64), "validation", "test")
+    return np.where(row_hash(rows, seed) < np.uint64(cut), "validation", "test")
 
 
 class Regions:
@@ -55,6 +58,16 @@ class Regions:
     def moment(self) -> Float[np.ndarray, "width width"]:
         """E[z z'] of the support: who occurred, and who met whom."""
         return self.support.second_moment()
+
+    @functools.cached_property
+    def _cut(self) -> int:
+        """Where the hash cuts the held-out combinations in two. Moved where a side of a small set would be empty."""
+        space, reserved = self.support.space, self.support.reserved
+        if not len(reserved) and space.size > SMALL:
+            return CUT
+        rows = reserved if len(reserved) else space.enumerate()
+        hashes = np.sort(row_hash(rows[self.contains("held_out", rows)], self.seed))
+        return CUT if len(hashes) < 2 else int(min(max(CUT, int(hashes[0]) + 1), int(hashes[-1])))
 
     @functools.cached_property
     def _reserved(self) -> RowSet:
@@ -77,7 +90,7 @@ class Regions:
 
         def keep(rows: np.ndarray) -> np.ndarray:
             wanted = self.contains(region, rows)
-            return wanted if which is None else wanted & (side(rows, self.seed) == which)
+            return wanted if which is None else wanted & (side(rows, self.seed, self._cut) == which)
 
         salt = int.from_bytes(hashlib.blake2b(region.encode(), digest_size=4).digest(), "little")
         key = jax.random.fold_in(seed_key(self.seed), salt)

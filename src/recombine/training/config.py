@@ -32,10 +32,13 @@ Seed = Annotated[int, Field(ge=0, lt=2**64)]
 """Larger numbers are refused: two of them could name the same draws."""
 
 
+STRICT = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+
 class Seeds(BaseModel):
     """Teacher, support, initialisation and data order are separate random factors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = STRICT
 
     teacher: Seed = 0
     """Draws the family (and a random encoding)."""
@@ -55,7 +58,7 @@ class Seeds(BaseModel):
 class RunConfig(BaseModel):
     """One run."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = STRICT
 
     space: field("spaces", Space) = SubsetSpace(modules=16, max_active=3)  # type: ignore[valid-type]
     support: field("supports", SupportKind) = Random()  # type: ignore[valid-type]

@@ -5,7 +5,7 @@ READY := .venv/.ready
 STORE ?= demo/runs
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint format bench clean
+.PHONY: help setup demo test test-slow test-lowest lint format bench clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -39,6 +39,13 @@ test: lint  ## Lint, the fast tests, and the build of the wheel (what CI runs)
 test-slow: $(READY)  ## The tests that train for longer
 	@echo "==> slow tests"
 	@$(BIN)/python -m pytest -q -m slow
+
+test-lowest:  ## The fast tests with the lowest versions that pyproject.toml allows
+	@echo "==> setting up .venv-lowest with the lower bounds of the dependencies"
+	@test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
+	@$(PYTHON) -c 'import re, tomllib; [print(re.sub(r">=([^,]+),.*", r"==\1", line)) for line in tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]]' > .venv-lowest/lowest.txt
+	@.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv-lowest/lowest.txt --editable '.[dev]'
+	@.venv-lowest/bin/python -m pytest -n 2 -q
 
 format: $(READY)  ## Format the code
 	@$(BIN)/ruff check --fix-only .

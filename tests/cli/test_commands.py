@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -204,7 +205,6 @@ def test_a_damaged_run_is_set_aside_and_trained_again(cli, copy, small_study):
 
 
 def test_report(cli, copy, tmp_path):
-    pytest.importorskip("recombine.report.study")
     answer = cli("report", "data-scaling", "--store", copy, "--out", tmp_path / "page.html", "--json")
     assert answer.code == 0, answer.err
     assert answer.document["study"] == "data-scaling"
@@ -332,3 +332,15 @@ def test_a_store_and_a_factor_with_signs_of_markup(cli, tmp_path, tiny):
         assert answer.code == 0, answer.err
         text = answer.out.replace("\n", "").replace(" ", "")
         assert ("[bold]colour[/]" if command[0] == "show" else "[red]x[/red]") in text
+
+
+def test_export_writes_small_files(cli, copy, tmp_path):
+    answer = cli("export", "--store", copy, "--out", tmp_path / "results", "--json")
+    assert answer.code == 0, answer.err
+    files = json.loads(answer.out)["files"]
+    names = {path.name for path in (tmp_path / "results").iterdir()}
+    assert {"verdicts.json", "overview.csv", "score_by_size.png", "combination_map.png"} <= names
+    assert {tmp_path / "results" / name for name in names} == {Path(file) for file in files}
+    verdicts = json.loads((tmp_path / "results" / "verdicts.json").read_text())
+    assert [one["claim"] for one in verdicts if one["primary"]] == ["rises"]
+    assert (tmp_path / "results" / "score_by_size.png").read_bytes().startswith(b"\x89PNG")

@@ -144,3 +144,24 @@ def test_real_probes_have_every_site_network_form_and_strength(scored):
 def test_tables_are_plain_frames(scored):
     for frame in (scored.runs_df(), scored.curves_df(), scored.combinations_df(), scored.probes_df()):
         assert isinstance(frame, pd.DataFrame) and "filename" not in frame.columns
+
+
+def test_scores_by_constituent_and_stratum_agree_with_the_combinations(scored):
+    combinations = scored.combinations_df()
+    held_out = combinations[combinations["region"] == "held_out"]
+    parts = scored.constituents_df()
+    parts = parts[parts["region"] == "held_out"].set_index("constituent")
+    assert set(parts.index) == {part for group in held_out["constituents"] for part in group}
+    for part, row in parts.iterrows():
+        holding = held_out[[part in group for group in held_out["constituents"]]]
+        assert row["r2"] == pytest.approx(1 - holding["error"].sum() / holding["spread"].sum())
+    strata = scored.strata_df()
+    strata = strata[strata["region"] == "held_out"].set_index("stratum")
+    for name, group in held_out.groupby("stratum"):
+        assert strata.loc[name, "r2"] == pytest.approx(1 - group["error"].sum() / group["spread"].sum())
+        assert {"r2_ratio", "r2_median"} <= set(strata.columns)
+
+
+def test_tables_of_an_empty_store_are_empty(store):
+    for frame in (store.runs_df(), store.constituents_df(), store.strata_df(), store.probes_df()):
+        assert frame.empty

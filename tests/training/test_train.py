@@ -127,10 +127,12 @@ def test_a_target_stops_a_run_on_its_held_out_validation_stream(
         return tiny(recipe=paper(steps=steps, rate=0.002), seeds=Seeds.replicate(1), target=target)
 
     (full,) = trainer.train([run(60)], lanes=1)
-    scores = [point["score_held_out"] for point in full.curves]
-    target = (scores[2] + scores[3]) / 2
-    first = next(index for index, score in enumerate(scores) if score >= target)
-    assert 0 < first < len(scores) - 1, "it is reached on the way"
+    inside, outside = ([point[f"score_{name}"] for point in full.curves] for name in ("in", "held_out"))
+    # Between the two streams, so that the trained one would stop the run too early.
+    target = (inside[1] + outside[1]) / 2
+    first = next(index for index, score in enumerate(outside) if score >= target)
+    assert inside[1] > target
+    assert 1 < first < len(outside) - 1, "it is reached on the way"
     (stopped,) = trainer.train([run(60, target)], lanes=1)
     assert stopped.reached is True
     assert stopped.steps == full.curves[first]["step"]

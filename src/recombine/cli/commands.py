@@ -181,27 +181,53 @@ def run_document(store: Store, run_id: str) -> dict[str, Any]:
 def report_command(name: str | None, out: Path, store_path: Path, *, as_json: bool) -> None:
     """Write the report of a study that was run."""
     store = Store(store_path, create=False)
+    study, profile = _finished(store, name)
+    _check_report(out)
+    page = _write_report(study, profile, store, out)
+    if as_json:
+        print_json({"report": str(page), "study": study.kind, "profile": profile})
+    else:
+        console().print(f"report: {page}", highlight=False, markup=False)
+
+
+def export_command(name: str | None, out: Path, store_path: Path, *, as_json: bool) -> None:
+    """Write a study's results as small files: verdicts, the main table, the figures."""
+    from recombine.figures.save import save_figure
+    from recombine.store.files import explained, finite, write_json
+
+    store = Store(store_path, create=False)
+    study, profile = _finished(store, name)
+    tables = study.tables(store)
+    with explained(out):
+        out.mkdir(parents=True, exist_ok=True)
+        records = [record for record in verdicts_of(store, profile) if record["study"] == study.kind]
+        write_json(out / "verdicts.json", finite(records))
+        study.overview(tables).to_csv(out / "overview.csv", index=False, float_format="%.4f")
+        written = [save_figure(figure.chart, out / f"{figure.name}.png") for figure in study.figures(tables)]
+    files = [str(path) for path in (out / "verdicts.json", out / "overview.csv", *written)]
+    if as_json:
+        print_json({"files": files, "study": study.kind, "profile": profile})
+    else:
+        console().print("\n".join(files), highlight=False, markup=False)
+
+
+def _finished(store: Store, name: str | None) -> tuple[Study, str]:
+    """A study that was run into a store (the only one, if none is named), and its newest profile."""
     records = newest_records(store)
     if name is not None:
         find("studies", name)
     if not records or (name is not None and name not in records):
         raise BadInput(
-            f"The store {store_path} holds no results of {'any study' if name is None else f'the study {name!r}'}.",
-            fix=f"recombine run {name or 'data-scaling'} --store {store_path}",
+            f"The store {store.path} holds no results of {'any study' if name is None else f'the study {name!r}'}.",
+            fix=f"recombine run {name or 'data-scaling'} --store {store.path}",
         )
     if name is None:
         if len(records) > 1:
             raise BadInput(f"The store holds several studies: {', '.join(records)}.", fix="name one")
         name = next(iter(records))
-    record = records[name]
-    study = find("studies", name).model_validate(record["config"])
+    study = find("studies", name).model_validate(records[name]["config"])
     assert isinstance(study, Study)
-    _check_report(out)
-    page = _write_report(study, record["profile"], store, out)
-    if as_json:
-        print_json({"report": str(page), "study": name, "profile": record["profile"]})
-    else:
-        console().print(f"report: {page}", highlight=False, markup=False)
+    return study, records[name]["profile"]
 
 
 def _check_report(path: Path) -> None:

@@ -126,6 +126,20 @@ def report(
 
 
 @app.command
+def export(
+    study: Annotated[str | None, Parameter(help="The study; needed when the store holds several.")] = None,
+    *,
+    out: Annotated[Path, Parameter(name=("--out", "-o"), help="The folder to write into.")] = Path("results"),
+    store: StoreOption = DEFAULT_STORE,
+    json: JsonOption = False,
+) -> None:
+    """Write a study's results as small files: verdicts.json, overview.csv, a PNG for each figure."""
+    from recombine.cli.commands import export_command
+
+    export_command(study, out, store, as_json=json)
+
+
+@app.command
 def doctor(
     *,
     store: Annotated[Path | None, Parameter(name="--store", help="Also check this store.")] = None,

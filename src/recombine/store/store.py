@@ -18,7 +18,7 @@ import os
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -35,15 +35,13 @@ from recombine.store.files import (
     size_of,
     write_json,
 )
+from recombine.store.frames import Frames
 from recombine.store.measurements import names_of, read_measurement, write_measurement
 from recombine.store.provenance import provenance, threads
 from recombine.store.stored_run import StoredRun
 from recombine.training.checkpoint import save_tree
 from recombine.training.config import RunConfig
 from recombine.training.train import Outcome
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FORMAT = 1
 
@@ -68,7 +66,7 @@ STUDY_KEYS = frozenset({"study", "profile", "config", "runs", "effects", "proven
 log = logging.getLogger(__name__)
 
 
-class Store:
+class Store(Frames):
     """A folder of runs. Readers never lock; a writer's commit is one rename."""
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = True) -> None:
@@ -276,40 +274,6 @@ class Store:
         for _, record in self.measured(run_id, chosen):
             found |= record["summary"]
         return found
-
-    # Tables
-
-    # `chosen` restricts them to certain measurements; else the newest of each kind counts.
-
-    def runs_df(
-        self, run_ids: Sequence[str] | None = None, chosen: Sequence[Measurement] | None = None
-    ) -> pd.DataFrame:
-        """One row a run: its configuration (`support.number`, ...), how it ended, and its summary numbers."""
-        from recombine.store.tables import runs_frame
-
-        return runs_frame(self, run_ids, chosen)
-
-    def combinations_df(
-        self, run_ids: Sequence[str] | None = None, chosen: Sequence[Measurement] | None = None
-    ) -> pd.DataFrame:
-        """One row a combination of a run: region, stratum, and scores in the three forms."""
-        from recombine.store.tables import combinations_frame
-
-        return combinations_frame(self, run_ids, chosen)
-
-    def probes_df(
-        self, run_ids: Sequence[str] | None = None, chosen: Sequence[Measurement] | None = None
-    ) -> pd.DataFrame:
-        """One row a run, site, network, form and strength of the decodability probe."""
-        from recombine.store.tables import measurement_frame
-
-        return measurement_frame(self, "decodability", run_ids, chosen)
-
-    def curves_df(self, run_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """One row an evaluation: run, step, loss, score_in, score_held_out."""
-        from recombine.store.tables import curves_frame
-
-        return curves_frame(self, run_ids)
 
     # Studies
 

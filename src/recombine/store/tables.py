@@ -119,6 +119,8 @@ def combinations_frame(
 
 def by_constituent(tasks: pd.DataFrame) -> pd.DataFrame:
     """Scores of all combinations that hold a constituent, by run, region and constituent: the three forms."""
+    if tasks.empty:
+        return tasks
     return pooled(
         tasks.explode("constituents").rename(columns={"constituents": "constituent"}), ["constituent"]
     )
@@ -126,6 +128,8 @@ def by_constituent(tasks: pd.DataFrame) -> pd.DataFrame:
 
 def pooled(tasks: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """The three forms of R2 over groups of tasks (a frame of the `scores` measurement), by run and region."""
+    if tasks.empty:
+        return tasks
     labels = ["run", "region", *by]
     grouped = tasks.assign(single=1 - tasks["error"] / tasks["spread"]).groupby(
         labels, sort=False, observed=True

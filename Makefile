@@ -34,7 +34,7 @@ lint: $(READY)  ## ruff and pyright
 
 test: lint  ## Lint, the fast tests, and the build of the wheel (what CI runs)
 	@echo "==> fast tests"
-	@$(BIN)/python -m pytest -n 2 -q
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -q
 
 test-slow: $(READY)  ## The tests that train for longer
 	@echo "==> slow tests"
@@ -45,7 +45,7 @@ test-lowest:  ## The fast tests with the lowest versions that pyproject.toml all
 	@test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
 	@$(PYTHON) -c 'import re, tomllib; [print(re.sub(r">=([^,]+),.*", r"==\1", line)) for line in tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]]' > .venv-lowest/lowest.txt
 	@.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv-lowest/lowest.txt --editable '.[dev]'
-	@.venv-lowest/bin/python -m pytest -n 2 -q
+	@.venv-lowest/bin/python -m pytest -n 2 --dist loadfile -q
 
 format: $(READY)  ## Format the code
 	@$(BIN)/ruff check --fix-only .

@@ -174,9 +174,6 @@ def test_values_that_only_make_sense_together(config: RunConfig):
         ['space={"kind": "product", "factors": {"a": 3, "b": 4}}', "number=9"],
     ],
 )
-@pytest.mark.xfail(
-    strict=True, reason="each new kind is validated before the values that come with it are set"
-)
 def test_a_kind_and_the_values_that_it_needs(overrides: list[str], config: RunConfig):
     assert apply(config, overrides) != config
 

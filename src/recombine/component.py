@@ -119,6 +119,15 @@ def find(room: str, kind: str) -> type[Component]:
     raise BadInput(f"{module.__file__} does not define a component whose kind is {kind!r}.")
 
 
+def room_of(component: Component) -> str:
+    """The room of a component: where its base class is defined, also for other people's components."""
+    for base in type(component).__mro__:
+        parts = base.__module__.split(".")
+        if parts[0] == "recombine" and parts[-1] == "base" and parts[1] in ROOMS:
+            return parts[1]
+    raise BadInput(f"{type(component).__name__} has none of recombine's base classes.")
+
+
 def resolve(room: str, value: Any) -> Any:
     """Turn a name, a mapping with a `kind`, or a component into a validated component of a room."""
     if isinstance(value, Component):

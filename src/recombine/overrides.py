@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from recombine.component import Component
+from recombine.component import Component, find, room_of
 from recombine.errors import BadInput, RecombineError, did_you_mean
 
 Config = TypeVar("Config", bound=BaseModel)
@@ -46,14 +46,13 @@ def places(config: BaseModel, prefix: str = "") -> Iterator[tuple[str, bool]]:
             yield from places(value, f"{prefix}{name}.")
 
 
-def _place(config: BaseModel, name: str) -> tuple[str, bool]:
+def _find(known: Collection[str], name: str) -> str:
     """The one place that a full or a leaf name means."""
-    known = dict(places(config))
     if name in known:
-        return name, known[name]
+        return name
     found = [place for place in known if place.endswith(f".{name}")]
     if len(found) == 1:
-        return found[0], known[found[0]]
+        return found[0]
     if found:
         raise BadInput(f"{name!r} could mean {' or '.join(sorted(found))}.", fix="write the full name")
     leaves = {place.rpartition(".")[2] for place in known}
@@ -61,33 +60,52 @@ def _place(config: BaseModel, name: str) -> tuple[str, bool]:
 
 
 def apply(config: Config, overrides: Sequence[str]) -> Config:
-    """The configuration with overrides applied. Kinds are changed first, for they decide which fields there are."""
-    given = [split(override) for override in overrides]
-    kinds = [(name, value) for name, value in given if _is_component(config, name)]
-    for name, value in kinds:
-        place, _ = _place(config, name)
-        config = _set(config, [(place, {"kind": value} if isinstance(value, str) else value)])
-    # Together, so that two values that only make sense with each other can be given.
-    rest = [(_place(config, name)[0], value) for name, value in given if not _is_component(config, name)]
-    return _set(config, rest) if rest else config
+    """The configuration with overrides applied.
 
-
-def _is_component(config: BaseModel, name: str) -> bool:
-    try:
-        return _place(config, name)[1]
-    except BadInput:
-        return False
-
-
-def _set(config: Config, changes: Sequence[tuple[str, Any]]) -> Config:
+    Kinds are changed first, for they decide which fields there are; nothing is validated before all is set, for
+    a new kind may need the values that come with it.
+    """
+    known = dict(places(config))
     values = config.model_dump(mode="json")
-    for place, value in changes:
-        *path, leaf = place.split(".")
-        node = values
-        for step in path:
-            node = node[step]
-        node[leaf] = value
+    rest = []
+    for name, value in (split(override) for override in overrides):
+        try:
+            place = _find(known, name)
+        except BadInput:
+            rest.append((name, value))  # It may be a field of a kind that is yet to come.
+            continue
+        if not known[place]:
+            rest.append((name, value))
+            continue
+        component = {"kind": value} if isinstance(value, str) else value
+        known = _with_kind(known, place, component, _at(config, place))
+        _put(values, place, component)
+    for name, value in rest:
+        _put(values, _find(known, name), value)
     return validate(type(config), values)
+
+
+def _with_kind(known: dict[str, bool], place: str, component: Any, old: Component) -> dict[str, bool]:
+    """The places once another component stands at one of them."""
+    kept = {name: is_component for name, is_component in known.items() if not name.startswith(f"{place}.")}
+    if isinstance(component, dict) and "kind" in component:
+        fields = find(room_of(old), str(component["kind"])).model_fields
+        kept |= {f"{place}.{field}": False for field in fields if field != "kind"}
+    return kept
+
+
+def _at(config: BaseModel, place: str) -> Any:
+    """What stands at a place."""
+    for step in place.split("."):
+        config = getattr(config, step)
+    return config
+
+
+def _put(values: dict[str, Any], place: str, value: Any) -> None:
+    *path, leaf = place.split(".")
+    for step in path:
+        values = values[step]
+    values[leaf] = value
 
 
 def validate(model: type[Config], values: Any) -> Config:

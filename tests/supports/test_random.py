@@ -170,10 +170,11 @@ def test_giving_up_says_so(monkeypatch: pytest.MonkeyPatch):
         Random(number=23).draw(SubsetSpace(modules=24, max_active=2), 0)
 
 
-@pytest.mark.parametrize("fields", [{}, {"number": 3, "held_out": 0.5}])
-def test_number_or_share(fields: dict):
+def test_number_or_share():
     with pytest.raises(ValidationError, match="either number or held_out"):
-        Random(**fields)
+        Random(number=3, held_out=0.5)
+    space = SubsetSpace(modules=16, max_active=3)
+    assert Random().length(space) == Random(held_out=0.25).length(space) == 522
 
 
 @pytest.mark.parametrize(

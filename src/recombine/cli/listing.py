@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recombine.cli.output import Told, console, print_json, table, verdict_table
-from recombine.component import ROOMS, find, kinds, summary
+from recombine.component import ROOMS, find, kinds, room_of, summary
 from recombine.errors import BadInput, StoreError, did_you_mean
 
 if TYPE_CHECKING:
@@ -147,15 +147,10 @@ def _print_settings(title: str, config: Any) -> None:
         value = getattr(node, leaf)
         field = type(node).model_fields[leaf]
         if is_component:
-            rows.append((place, value.kind, "one of: " + ", ".join(kinds(_room(place)))))
+            rows.append((place, value.kind, "one of: " + ", ".join(kinds(room_of(value)))))
         elif not isinstance(value, BaseModel):
             rows.append((place, "" if value is None else str(value), field.description or ""))
     console().print(table(title, ["name", "default", ""], rows, left=3))
-
-
-def _room(place: str) -> str:
-    name = place.rpartition(".")[2]
-    return next(room for room in ROOMS if room in (f"{name}s", f"{name[:-1]}ies"))
 
 
 def verdicts_command(profile: str | None, store_path: Path, *, as_json: bool) -> None:

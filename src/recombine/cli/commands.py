@@ -59,9 +59,10 @@ def run_command(
     if not as_json:
         errors().print(_what(ahead), highlight=False)
     with TerminalProgress(quiet=as_json) as progress:
-        result = run_study(study, profile, store, LocalEngine(), progress)
+        result = run_study(study, profile, store, LocalEngine(), progress, overrides)
     profile = result.profile
-    records = [verdict.record() | {"profile": profile} for verdict in result.verdicts]
+    # As everywhere else: corrected together with the other studies of the store.
+    records = _verdicts(store, study, profile)
     page = None
     if report is not None:
         page = _write_report(study, profile, store, report)
@@ -178,10 +179,12 @@ def run_document(store: Store, run_id: str) -> dict[str, Any]:
     )
 
 
-def report_command(name: str | None, out: Path, store_path: Path, *, as_json: bool) -> None:
+def report_command(
+    name: str | None, profile: str | None, out: Path, store_path: Path, *, as_json: bool
+) -> None:
     """Write the report of a study that was run."""
     store = Store(store_path, create=False)
-    study, profile = _finished(store, name)
+    study, profile = _finished(store, name, profile)
     _check_report(out)
     page = _write_report(study, profile, store, out)
     if as_json:
@@ -190,18 +193,19 @@ def report_command(name: str | None, out: Path, store_path: Path, *, as_json: bo
         console().print(f"report: {page}", highlight=False, markup=False)
 
 
-def export_command(name: str | None, out: Path, store_path: Path, *, as_json: bool) -> None:
+def export_command(
+    name: str | None, profile: str | None, out: Path, store_path: Path, *, as_json: bool
+) -> None:
     """Write a study's results as small files: verdicts, the main table, the figures."""
     from recombine.figures.save import save_figure
     from recombine.store.files import explained, finite, write_json
 
     store = Store(store_path, create=False)
-    study, profile = _finished(store, name)
+    study, profile = _finished(store, name, profile)
     tables = study.tables(store)
     with explained(out):
         out.mkdir(parents=True, exist_ok=True)
-        records = [record for record in verdicts_of(store, profile) if record["study"] == study.kind]
-        write_json(out / "verdicts.json", finite(records))
+        write_json(out / "verdicts.json", finite(_verdicts(store, study, profile)))
         study.overview(tables).to_csv(out / "overview.csv", index=False, float_format="%.4f")
         written = [save_figure(figure.chart, out / f"{figure.name}.png") for figure in study.figures(tables)]
     files = [str(path) for path in (out / "verdicts.json", out / "overview.csv", *written)]
@@ -211,9 +215,9 @@ def export_command(name: str | None, out: Path, store_path: Path, *, as_json: bo
         console().print("\n".join(files), highlight=False, markup=False)
 
 
-def _finished(store: Store, name: str | None) -> tuple[Study, str]:
-    """A study that was run into a store (the only one, if none is named), and its newest profile."""
-    records = newest_records(store)
+def _finished(store: Store, name: str | None, profile: str | None) -> tuple[Study, str]:
+    """A study that was run into a store (the only one, if none is named), and in which profile."""
+    records = newest_records(store, profile)
     if name is not None:
         find("studies", name)
     if not records or (name is not None and name not in records):
@@ -240,5 +244,9 @@ def _check_report(path: Path) -> None:
 def _write_report(study: Study, profile: str, store: Store, path: Path) -> Path:
     from recombine.report.study import study_report
 
-    records = [record for record in verdicts_of(store, profile) if record["study"] == study.kind]
-    return study_report(study, profile, store, records, path)
+    record = newest_records(store, profile)[study.kind]
+    return study_report(study, record, store, _verdicts(store, study, profile), path)
+
+
+def _verdicts(store: Store, study: Study, profile: str) -> list[dict[str, Any]]:
+    return [record for record in verdicts_of(store, profile) if record["study"] == study.kind]

@@ -115,6 +115,7 @@ def verdicts(
 def report(
     study: Annotated[str | None, Parameter(help="The study; needed when the store holds several.")] = None,
     *,
+    profile: Annotated[str | None, Parameter(help="The profile; else the largest that ran.")] = None,
     out: Annotated[Path, Parameter(name=("--out", "-o"), help="The file to write.")] = Path("report.html"),
     store: StoreOption = DEFAULT_STORE,
     json: JsonOption = False,
@@ -122,13 +123,14 @@ def report(
     """Write a study's report: one HTML file that opens from disk."""
     from recombine.cli.commands import report_command
 
-    report_command(study, out, store, as_json=json)
+    report_command(study, profile, out, store, as_json=json)
 
 
 @app.command
 def export(
     study: Annotated[str | None, Parameter(help="The study; needed when the store holds several.")] = None,
     *,
+    profile: Annotated[str | None, Parameter(help="The profile; else the largest that ran.")] = None,
     out: Annotated[Path, Parameter(name=("--out", "-o"), help="The folder to write into.")] = Path("results"),
     store: StoreOption = DEFAULT_STORE,
     json: JsonOption = False,
@@ -136,7 +138,7 @@ def export(
     """Write a study's results as small files: verdicts.json, overview.csv, a PNG for each figure."""
     from recombine.cli.commands import export_command
 
-    export_command(study, out, store, as_json=json)
+    export_command(study, profile, out, store, as_json=json)
 
 
 @app.command

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import itertools
 from typing import Literal
 
@@ -104,9 +105,9 @@ class ShapedTeacher(Teacher):
     space: Space = eqx.field(static=True)
     shape: HyperteacherShape = eqx.field(static=True)
 
+    @abc.abstractmethod
     def modules(self, row: Int[Array, " slots"]) -> tuple[tuple[Modules, ...], Float[Array, "hidden output"]]:
         """The modules of a combination's slots in each layer, and the readout."""
-        raise NotImplementedError
 
     def task(self, row: Int[Array, " slots"], key: Array) -> Task:
         drawn = draw_coefficients(self.shape.coefficients, self.space.slots, key)

@@ -12,7 +12,11 @@ from recombine.families.base import Batch, Family, TaskScores
 
 
 class RegressionFamily(Family, abc.ABC):
-    """R2 as pooled (headline), as the literature's mean of ratios, and as the median over tasks."""
+    """R2 as pooled (headline), as the literature's mean of ratios, and as the median over tasks; and a correlation.
+
+    R2 falls far below zero where a network guesses with confidence. The pooled correlation within tasks does not: it
+    is zero on average where nothing is known, so it can show that a control *stays* at zero.
+    """
 
     def score(self, batch: Batch, predictions: Float[Array, "sample output"]) -> TaskScores:
         weight = batch.mask[:, None]
@@ -21,9 +25,13 @@ class RegressionFamily(Family, abc.ABC):
         error = weight * (batch.targets - predictions) ** 2
         spread = weight * (batch.targets - mean) ** 2
         variance = spread.sum(0) / count
+        centred = predictions - (weight * predictions).sum(0) / count
         return {
             "error": error.sum(),
             "spread": spread.sum(),
+            # Around the task's own means: what a network that knows nothing of a task gets right of it, on average nothing.
+            "agreement": (weight * (batch.targets - mean) * centred).sum(),
+            "power": (weight * centred**2).sum(),
             # Mean over samples and units of error / variance of that unit: heavy-tailed where a unit hardly varies.
             "ratio": (error / variance).sum() / (count * error.shape[1]),
         }
@@ -33,8 +41,10 @@ class RegressionFamily(Family, abc.ABC):
 
     def metrics(self, scores: TaskScores) -> dict[str, float]:
         error, spread = np.asarray(scores["error"], float), np.asarray(scores["spread"], float)
+        agreement, power = np.asarray(scores["agreement"], float), np.asarray(scores["power"], float)
         return {
             "r2": float(1 - error.sum() / spread.sum()),
             "r2_ratio": float(1 - np.mean(np.asarray(scores["ratio"], float))),
             "r2_median": float(np.median(1 - error / spread)),
+            "correlation": float(np.sum(agreement) / np.sqrt(spread.sum() * max(power.sum(), 1e-30))),
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -62,6 +62,7 @@ class Decodability(Measurement):
     """
 
     kind: Literal["decodability"] = "decodability"
+    version: ClassVar[int] = 2
     combinations: PositiveInt = 512
     """The most combinations of each region."""
     draws: PositiveInt = 4
@@ -94,18 +95,20 @@ class Decodability(Measurement):
             "validation": regions.require("held_out", number, "validation"),
             "held_out": regions.require("held_out", number, "test"),
         }
-        everything = np.concatenate(list(rows.values()))
-        tasks = np.repeat(everything, 2 * self.draws, axis=0)
-        values = over_tasks(TraceTask(), setting, network, tasks, Stream.PROBE)
-        values["control"] = control_targets(everything, values["vector"])
-        to_fit = np.tile(np.arange(2 * self.draws) < self.draws, len(everything))
-        part = Part(
-            everything,
+        return {name: self._part(setting, network, one, name) for name, one in rows.items()}
+
+    def _part(
+        self, setting: Setting, network: Network, rows: Int[np.ndarray, "n slots"], region: str
+    ) -> Part:
+        tasks = np.repeat(rows, 2 * self.draws, axis=0)
+        values = over_tasks(TraceTask(), setting, network, tasks, Stream.PROBE, region)
+        values["control"] = control_targets(rows, values["vector"], setting.config.seeds.support)
+        to_fit = np.tile(np.arange(2 * self.draws) < self.draws, len(rows))
+        return Part(
+            rows,
             {name: array[to_fit] for name, array in values.items()},
             {name: array[~to_fit] for name, array in values.items()},
         )
-        region = np.repeat(list(rows), [len(one) for one in rows.values()])
-        return {name: part.take(region == name) for name in rows}
 
 
 def probe_site(parts: dict[str, Part], site: str) -> list[dict[str, Any]]:
@@ -127,7 +130,7 @@ def probe_site(parts: dict[str, Part], site: str) -> list[dict[str, Any]]:
                 {
                     "form": form,
                     "strength": strength,
-                    "value": float(used),
+                    "value": float(10**used),
                     "r2": float(r2),
                     "control": float(control),
                     "selectivity": float(r2 - control),
@@ -137,7 +140,7 @@ def probe_site(parts: dict[str, Part], site: str) -> list[dict[str, Any]]:
 
 
 def _fold(fit: Part, score: Part, validation: Part, site: str) -> dict[str, tuple[float, float, float]]:
-    """R2, the control's R2 and the strength: at strength 1 and at the one chosen on validation combinations."""
+    """R2, the control's R2 and the strength's logarithm: at strength 1 and at the one chosen on validation combinations."""
     width = fit.fit["vector"].shape[1]
     ridge = RidgePath(fit.fit[site], np.concatenate([fit.fit["vector"], fit.fit["control"]], axis=1))
 
@@ -156,7 +159,7 @@ def _fold(fit: Part, score: Part, validation: Part, site: str) -> dict[str, tupl
 
 
 def control_targets(
-    rows: Int[np.ndarray, "n slots"], vectors: Float[np.ndarray, "task width"]
+    rows: Int[np.ndarray, "n slots"], vectors: Float[np.ndarray, "task width"], seed: int
 ) -> Float[np.ndarray, "task width"]:
     """The task vectors with their coordinates permuted, by a permutation of each combination's own.
 
@@ -166,7 +169,7 @@ def control_targets(
     repeats = len(vectors) // len(rows)
     permuted = np.empty_like(vectors)
     for index, row in enumerate(rows):
-        order = np.random.default_rng(row.tolist()).permutation(vectors.shape[1])
+        order = np.random.default_rng([seed, *row.tolist()]).permutation(vectors.shape[1])
         block = slice(index * repeats, (index + 1) * repeats)
         permuted[block] = vectors[block][:, order]
     return permuted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import jax
 import numpy as np
@@ -44,6 +44,7 @@ class Scores(Measurement):
     """The family's metrics on fresh tasks of trained and of held-out combinations (test side)."""
 
     kind: Literal["scores"] = "scores"
+    version: ClassVar[int] = 2
     combinations: PositiveInt = 512
     """The most combinations that are scored in each region."""
     draws: PositiveInt = 4
@@ -70,7 +71,12 @@ class Scores(Measurement):
         rows = np.concatenate(list(by_region.values()))
         tasks, names = np.repeat(rows, self.draws, axis=0), np.repeat(region, self.draws)
         compute = ScoreTask(config.family, config.objective, self.samples)
-        scores = over_tasks(compute, setting, network, tasks, Stream.TEST)
+        parts = [
+            over_tasks(compute, setting, network, np.repeat(one, self.draws, axis=0), Stream.TEST, name)
+            for name, one in by_region.items()
+            if len(one)
+        ]
+        scores = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         layer = np.repeat(stratum(rows, setting.regions.moment), self.draws)
 
         summary: dict[str, float] = {}

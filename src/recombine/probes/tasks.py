@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -23,13 +24,16 @@ def over_tasks(
     dynamic: PyTree,
     rows: Int[np.ndarray, "n slots"],
     stream: Stream,
+    region: str,
     batch: int = BATCH,
 ) -> dict[str, np.ndarray]:
     """`compute(dynamic, teacher, encoder, row, key)` for each row, as numpy arrays with a leading task axis.
 
-    The key of a task depends on its place in `rows` alone, not on how the rows are cut into batches.
+    The key of a task depends on the name of the region and its place in `rows` alone. So runs of a replicate that
+    share their held-out combinations are scored on the very same tasks, whatever else is scored.
     """
-    base = stream_key(setting.data_key, stream)
+    salt = int.from_bytes(hashlib.blake2b(region.encode(), digest_size=4).digest(), "little")
+    base = stream_key(setting.data_key, stream, salt)
     parts: list[dict[str, Any]] = []
     for start in range(0, len(rows), batch):
         index = np.arange(start, start + batch)

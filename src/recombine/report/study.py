@@ -12,7 +12,6 @@ from recombine.figures.base import Figure
 from recombine.figures.verdict_forest import draw_verdict_forest, verdict_forest_info
 from recombine.figures.wording import interval_in_words, signed
 from recombine.report.html import Report, Table, write_report
-from recombine.store.provenance import machine, now, threads, versions
 from recombine.store.store import Store
 from recombine.studies.base import Study, Tables
 
@@ -25,9 +24,9 @@ WORDS = {
 
 
 def study_report(
-    study: Study, profile: str, store: Store, verdicts: Sequence[Mapping[str, Any]], path: Path
+    study: Study, record: Mapping[str, Any], store: Store, verdicts: Sequence[Mapping[str, Any]], path: Path
 ) -> Path:
-    """Write the page of a study from what the store holds."""
+    """Write the page of a study from its record and from what the store holds."""
     tables = study.tables(store)
     forest = verdict_forest_info(verdicts)
     figures = [
@@ -42,7 +41,7 @@ def study_report(
         verdicts=verdicts,
         figures=figures,
         tables=[overview, *_strata(tables)],
-        facts=_facts(study, profile, tables, store),
+        facts=_facts(study, record, tables, store),
     )
     return write_report(report, path)
 
@@ -80,20 +79,21 @@ def _strata(tables: Tables) -> list[Table]:
     return [_table("Held-out R\N{SUPERSCRIPT TWO} by coverage", shown, note)]
 
 
-def _facts(study: Study, profile: str, tables: Tables, store: Store) -> dict[str, str]:
-    """What the page rests on."""
+def _facts(study: Study, record: Mapping[str, Any], tables: Tables, store: Store) -> dict[str, str]:
+    """What the page rests on: where and when the study ran, which need not be here and now."""
+    ran = record["provenance"]
+    command = [f"recombine run {study.kind} --profile {record['profile'].partition(',')[0]}"]
     status = tables.runs["status"].value_counts().to_dict() if "status" in tables.runs else {}
     facts = {
         "study": study.kind,
-        "profile": profile,
+        "profile": record["profile"],
         "runs": ", ".join(f"{count} {word}" for word, count in status.items()),
         "replicates": str(study.replicates),
         "training": f"{tables.runs['seconds'].sum():.0f} s in all" if "seconds" in tables.runs else "",
-        "made": now(),
-        "command": f"recombine run {study.kind} --profile {profile}",
+        "ran": ran["time"],
+        "command": " ".join([*command, *record.get("overrides", ())]),
     }
-    facts |= {name: str(value) for name, value in (machine() | {"threads": threads()}).items()}
-    facts |= versions()
+    facts |= {name: str(value) for name, value in (ran["machine"] | ran["versions"]).items()}
     if store.problems:
-        facts["set aside"] = f"{len(store.problems)} damaged folders were left out"
+        facts["left out"] = f"{len(store.problems)} problems in the store: see recombine doctor --store"
     return facts

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
+import hashlib
 import json
 import os
+import platform
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -72,7 +75,7 @@ def size_of(path: Path) -> int | None:
 def new_folder(temporary: Path, final: Path) -> Iterator[Path]:
     """A folder to fill, which then becomes `final` in one step. If somebody else was first, theirs stays."""
     temporary.mkdir(parents=True, exist_ok=True)
-    folder = temporary / f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    folder = temporary / f"{os.getpid()}-{_boot()}-{uuid.uuid4().hex[:8]}"
     folder.mkdir()
     try:
         yield folder
@@ -89,7 +92,7 @@ def new_folder(temporary: Path, final: Path) -> Iterator[Path]:
 def check_writable(folder: Path) -> None:
     """Write a little and take it away again; raises OSError where that is not possible."""
     folder.mkdir(parents=True, exist_ok=True)
-    probe = folder / f"{os.getpid()}-{uuid.uuid4().hex[:8]}.probe"
+    probe = folder / f"{os.getpid()}-{_boot()}-{uuid.uuid4().hex[:8]}.probe"
     try:
         with open(probe, "wb") as file:
             file.write(bytes(PROBE_BYTES))
@@ -100,9 +103,12 @@ def check_writable(folder: Path) -> None:
 
 
 def reclaim(temporary: Path) -> int:
-    """Remove temporary folders and files whose process is gone; returns how many."""
+    """Remove this machine's temporary folders and files whose process is gone; returns how many.
+
+    Those of other machines that share the store are left alone: their processes cannot be seen from here.
+    """
     removed = 0
-    for place in list(temporary.glob("*-*")) if temporary.is_dir() else ():
+    for place in list(temporary.glob(f"*-{_boot()}-*")) if temporary.is_dir() else ():
         pid = place.name.partition("-")[0]
         if pid.isdigit() and not _alive(int(pid)):
             if place.is_dir():
@@ -111,6 +117,16 @@ def reclaim(temporary: Path) -> int:
                 place.unlink(missing_ok=True)
             removed += 1
     return removed
+
+
+@functools.cache
+def _boot() -> str:
+    """A short name of this machine (and container) that tells nothing about it."""
+    parts = [platform.node()]
+    for path in ("/proc/sys/kernel/random/boot_id", "/etc/machine-id"):
+        with contextlib.suppress(OSError):
+            parts.append(Path(path).read_text())
+    return hashlib.sha256("".join(parts).encode()).hexdigest()[:6]
 
 
 def _alive(pid: int) -> bool:

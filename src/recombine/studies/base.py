@@ -65,8 +65,8 @@ class Study(Component, abc.ABC):
 
     replicates: PositiveInt = 12
     """Independent replicates, each with its own teacher, support, initialisation and data."""
-    first_seed: int = 0
-    """The seed of the first replicate. What is tuned is tuned on other seeds than those that decide."""
+    first_seed: int = 1000
+    """The seed of the first replicate. Smaller seeds are for tuning and trying out: those that decide are fresh."""
 
     @classmethod
     def profile(cls, name: str) -> Self:

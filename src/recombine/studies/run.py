@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from recombine.engines.base import Engine, Sweep, SweepProgress
@@ -12,7 +13,7 @@ from recombine.errors import BadInput
 from recombine.stats.verdicts import Verdict, settle
 from recombine.store.provenance import provenance
 from recombine.store.store import Store
-from recombine.studies.base import Effect, Study, Tables
+from recombine.studies.base import PROFILES, Effect, Study, Tables
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +28,12 @@ class StudyResult:
 
 
 def run_study(
-    study: Study, profile: str, store: Store, engine: Engine, progress: SweepProgress | None = None
+    study: Study,
+    profile: str,
+    store: Store,
+    engine: Engine,
+    progress: SweepProgress | None = None,
+    overrides: Sequence[str] = (),
 ) -> StudyResult:
     """Bring the store to hold the study's runs, decide its claims and keep them."""
     configs = [config for config, _ in study.runs()]
@@ -38,6 +44,7 @@ def run_study(
     record: dict[str, Any] = {
         "study": study.kind,
         "profile": f"{profile}, changed" if changed else profile,
+        "overrides": list(overrides),
         "config": study.model_dump(mode="json"),
         "runs": list(dict.fromkeys(config.run_id for config in configs)),
         "effects": [effect.record() for effect in effects],
@@ -56,15 +63,23 @@ def _digest(config: dict[str, Any]) -> str:
 
 
 def newest_records(store: Store, profile: str | None = None) -> dict[str, dict[str, Any]]:
-    """What each study of a store found: its newest record, or that of a given profile."""
+    """What each study of a store found: in a given profile, or in the largest one that ran as it stands.
+
+    A quick look with other settings must not take the place of a result: it counts where there is nothing else.
+    """
     newest: dict[str, dict[str, Any]] = {}
     for record in store.studies():
         if profile is not None and record["profile"] != profile:
             continue
         held = newest.get(record["study"])
-        if held is None or record["provenance"]["time"] >= held["provenance"]["time"]:
+        if held is None or _rank(record) >= _rank(held):
             newest[record["study"]] = record
     return newest
+
+
+def _rank(record: dict[str, Any]) -> tuple[int, str]:
+    name = record["profile"]
+    return (PROFILES.index(name) if name in PROFILES else -1, record["provenance"]["time"])
 
 
 def verdicts_of(store: Store, profile: str | None = None) -> list[dict[str, Any]]:

@@ -69,12 +69,16 @@ class MissingPart(SupportKind):
                 f"part={self.part}, but the space has {space.width} constituents.",
                 fix=f"choose 0..{space.width - 1}",
             )
-        if self.part is not None:
-            _without(space, self.part)
-        else:
-            # Any part may be picked. Those of one factor are alike, so one of each is tried.
-            for part in space.offsets if isinstance(space, ProductSpace) else (0,):
-                _without(space, part)
+        # Any part may be picked. Those of one factor are alike, so one of each is tried.
+        alike = space.offsets if isinstance(space, ProductSpace) else (0,)
+        for part in alike if self.part is None else (self.part,):
+            held_out = space.size - _without(space, part)[0].size
+            if held_out < 2:
+                raise BadInput(
+                    f"Only {held_out} combination holds constituent {part}, but two must be held out: one to validate "
+                    "and one to test on.",
+                    fix="choose a larger space",
+                )
 
     def draw(self, space: Space, seed: int) -> WithoutPart:
         self.check(space)

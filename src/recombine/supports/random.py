@@ -70,7 +70,8 @@ class Random(SupportKind):
                 f"held_out={self.held_out} of {in_words(pool.size)} combinations leaves none to train on.",
                 fix="lower held_out",
             )
-        most = min(pool.size, space.size - max(2, self.reserve))
+        # What is reserved may all come out of the pool.
+        most = min(pool.size - min(self.reserve, pool.size), space.size - max(2, self.reserve))
         if length > most:
             raise BadInput(
                 f"Training on {in_words(length)} of {in_words(space.size)} combinations with {self.reserve} "

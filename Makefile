@@ -20,7 +20,7 @@ $(READY): pyproject.toml
 
 setup: $(READY)  ## Set up the virtual environment
 
-demo: $(READY)  ## Train, measure and decide; leaves demo/report.html (about 4 minutes)
+demo: $(READY)  ## Train, measure and decide; leaves demo/report.html (under 4 minutes)
 	@mkdir -p demo
 	@echo "==> data-scaling, demo profile: does a plain network recombine what it knows?"
 	@$(BIN)/recombine run data-scaling --profile demo --store $(STORE) --report demo/report.html

@@ -57,7 +57,7 @@ def test_run_prints_one_document(finished):
     document = answer.document
     assert answer.err == ""
     assert document["study"] == "data-scaling" and document["profile"] == "smoke, changed"
-    assert len(document["verdicts"]) == 8 and all(set(one) >= VERDICT_KEYS for one in document["verdicts"])
+    assert len(document["verdicts"]) == 10 and all(set(one) >= VERDICT_KEYS for one in document["verdicts"])
     assert document["sweep"]["trained"] == 8 and document["sweep"]["failed"] == []
     assert len(document["overview"]) == 4 and document["problems"] == []
     assert document["store"] == str(place) and document["report"] is None

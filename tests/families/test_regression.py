@@ -57,7 +57,7 @@ def test_three_forms_against_their_definitions(both: np.ndarray, mask: np.ndarra
     targets, predictions = varied(both[0]), both[1]
     found = FAMILY.metrics(score(batch_of(targets, mask), jnp.asarray(predictions)))
     wanted = direct(targets, predictions, mask)
-    assert list(found) == ["r2", "r2_ratio", "r2_median"], "the headline comes first"
+    assert list(found) == ["r2", "r2_ratio", "r2_median", "correlation"], "the headline comes first"
     for name, value in wanted.items():
         assert found[name] == pytest.approx(value, rel=1e-3, abs=1e-3)
 
@@ -71,6 +71,17 @@ def test_masked_examples_do_not_count(both: np.ndarray, mask: np.ndarray):
     again = score(batch_of(spoilt, mask), jnp.asarray(np.where(mask[..., None], predictions, -1e3)))
     for name in once:
         np.testing.assert_allclose(once[name], again[name], rtol=1e-5)
+
+
+def test_correlation_is_that_of_the_centred_values():
+    rng = np.random.default_rng(1)
+    targets, predictions = rng.normal(size=(2, TASKS, SAMPLES, OUTPUTS)).astype(np.float32)
+    predictions = predictions + 0.5 * targets + rng.normal(size=(TASKS, 1, OUTPUTS)).astype(np.float32)
+    one, other = ((values - values.mean(1, keepdims=True)).ravel() for values in (targets, predictions))
+    found = FAMILY.metrics(score(batch_of(targets), jnp.asarray(predictions)))["correlation"]
+    assert found == pytest.approx(np.corrcoef(one, other)[0, 1], abs=1e-5)
+    constant = FAMILY.metrics(score(batch_of(targets), jnp.zeros_like(predictions)))["correlation"]
+    assert constant == 0.0
 
 
 def test_headline_is_pooled_and_additive():

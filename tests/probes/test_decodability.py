@@ -210,8 +210,8 @@ def test_one_fold_against_scikit_learn():
         return float(r2_score(part.score["vector"], ridge.predict(part.score["site"])))
 
     best = max(STRENGTHS, key=lambda strength: r2(validation, strength))
-    assert found["chosen"][2] == best
-    assert found["1"][2] == 1.0
+    assert found["chosen"][2] == pytest.approx(np.log10(best))
+    assert found["1"][2] == 0.0
     for name, strength in (("1", 1.0), ("chosen", best)):
         control = Ridge(alpha=strength).fit(fit.fit["site"], fit.fit["control"]).predict(fit.score["site"])
         assert found[name][0] == pytest.approx(r2(score, strength), abs=1e-6)
@@ -268,14 +268,15 @@ def test_control_targets_are_fixed_by_the_combination():
     for index, row in enumerate(rows):
         parts = list(SPACE.constituents(row))
         vectors[3 * index : 3 * index + 3, parts] = rng.uniform(0.5, 1, size=(3, len(parts)))
-    control = control_targets(rows, vectors)
-    np.testing.assert_array_equal(control, control_targets(rows, vectors))
+    control = control_targets(rows, vectors, 0)
+    np.testing.assert_array_equal(control, control_targets(rows, vectors, 0))
     np.testing.assert_array_equal(np.sort(control, axis=1), np.sort(vectors, axis=1))
     places = [tuple(np.flatnonzero(values)) for values in control]
     for index in range(len(rows)):
         assert len(set(places[3 * index : 3 * index + 3])) == 1, "one code for all tasks of a combination"
+    assert (control != control_targets(rows, vectors, 1)).any(), "another replicate has other codes"
     # In another company, another code: the same combination alone or among others has the same.
-    alone = control_targets(rows[4:5], vectors[12:15])
+    alone = control_targets(rows[4:5], vectors[12:15], 0)
     np.testing.assert_array_equal(alone, control[12:15])
     # A constituent's code differs from combination to combination.
     single = [place for place, row in zip(places[::3], rows, strict=True) if 0 in row]

@@ -11,6 +11,7 @@ import pytest
 from jaxtyping import Array
 
 from recombine.probes.tasks import over_tasks
+from recombine.supports.random import Random
 from recombine.training.config import RunConfig
 from recombine.training.prepare import Setting
 from recombine.training.streams import Stream
@@ -25,8 +26,8 @@ def show(dynamic: Array, teacher: Any, encoder: Any, row: Array, key: Array) -> 
 def test_batches_do_not_matter(batch: int, tiny: Callable[..., RunConfig]):
     setting = Setting(tiny())
     rows = setting.config.space.enumerate()[:7]
-    whole = over_tasks(show, setting, jax.numpy.float32(2), rows, Stream.TEST, batch=8)
-    found = over_tasks(show, setting, jax.numpy.float32(2), rows, Stream.TEST, batch=batch)
+    whole = over_tasks(show, setting, jax.numpy.float32(2), rows, Stream.TEST, "held_out", batch=8)
+    found = over_tasks(show, setting, jax.numpy.float32(2), rows, Stream.TEST, "held_out", batch=batch)
     assert found.keys() == whole.keys()
     for name, values in whole.items():
         np.testing.assert_array_equal(found[name], values)
@@ -39,7 +40,19 @@ def test_streams_do_not_share_keys(tiny: Callable[..., RunConfig]):
     setting = Setting(tiny())
     rows = setting.config.space.enumerate()
     keys = [
-        over_tasks(show, setting, jax.numpy.float32(1), rows, stream, batch=32)["key"]
+        over_tasks(show, setting, jax.numpy.float32(1), rows, stream, region, batch=32)["key"]
         for stream in (Stream.TEST, Stream.PROBE)
+        for region in ("trained", "held_out")
     ]
-    assert len(np.unique(np.concatenate(keys), axis=0)) == 2 * len(rows)
+    assert len(np.unique(np.concatenate(keys), axis=0)) == 4 * len(rows)
+
+
+def test_held_out_tasks_are_the_same_for_all_sizes_of_support(tiny: Callable[..., RunConfig]):
+    """A replicate's supports differ in size; what they are tested on does not."""
+    found = []
+    for number in (8, 14):
+        setting = Setting(tiny(support=Random(number=number, reserve=6)))
+        rows = setting.regions.rows("held_out", 100, "test")
+        found.append(over_tasks(show, setting, jax.numpy.float32(1), rows, Stream.TEST, "held_out", batch=8))
+    for name in found[0]:
+        np.testing.assert_array_equal(found[0][name], found[1][name])

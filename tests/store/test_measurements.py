@@ -40,7 +40,7 @@ def test_a_measurement_comes_back(measured, small, small_scores):
 
 def test_parameters_and_version_name_a_measurement(small_scores, monkeypatch):
     names = {small_scores.name, Scores().name, Decodability().name}
-    monkeypatch.setattr(Scores, "version", 2)
+    monkeypatch.setattr(Scores, "version", Scores.version + 1)
     assert len(names | {small_scores.name}) == 4
 
 

@@ -190,21 +190,22 @@ def test_folders_of_dead_processes_are_reclaimed_and_those_of_living_ones_kept(s
     process.wait()
     temporary = store.path / "temporary"
     names = {
-        "dead": f"{process.pid}-abc",
-        "impossible": f"{10**30}-abc",
-        "alive": f"{os.getpid()}-abc",
+        "dead": f"{process.pid}-{files._boot()}-abc",
+        "impossible": f"{10**30}-{files._boot()}-abc",
+        "alive": f"{os.getpid()}-{files._boot()}-abc",
+        "elsewhere": f"{process.pid}-0other-abc",
         "foreign": "mine-abc",
         "plain": "notes",
     }
     for name in names.values():
         (temporary / name).mkdir(parents=True)
         (temporary / name / "weights.safetensors").write_bytes(b"half")
-    (temporary / f"{process.pid}-abc.probe").write_bytes(b"")
+    (temporary / f"{process.pid}-{files._boot()}-abc.probe").write_bytes(b"")
     Store(store.path, create=False)
-    assert len(list(temporary.iterdir())) == 6
+    assert len(list(temporary.iterdir())) == 7
     Store(store.path)
     assert {path.name for path in temporary.iterdir()} == {
-        names[key] for key in ("alive", "foreign", "plain")
+        names[key] for key in ("alive", "elsewhere", "foreign", "plain")
     }
 
 

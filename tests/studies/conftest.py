@@ -28,6 +28,7 @@ SMALL = [
     "validation_tasks=8",
     "numbers=12,20",
     "replicates=2",
+    "first_seed=0",
 ]
 
 

@@ -14,18 +14,10 @@ from recombine.probes.scores import Scores
 from recombine.stats.verdicts import Claim, settle
 from recombine.store.store import Store
 from recombine.studies.base import Effect
+from recombine.studies.data_scaling import CLAIMS
 from recombine.studies.run import newest_records, run_study, verdicts_of
 
-NAMES = (
-    "fits",
-    "rises",
-    "rises-at-matched-loss",
-    "few-are-memorised",
-    "control-is-learned",
-    "control-stays-at-zero",
-    "decodability-rises",
-    "decodability-is-learned",
-)
+NAMES = tuple(claim.name for claim in CLAIMS)
 
 
 def test_a_study_trains_measures_and_decides(ran, study):

@@ -99,11 +99,13 @@ def test_impossible_rules_are_refused(paper: SubsetSpace):
     for kind in (MissingPart(), MissingPart(part=2)):
         with pytest.raises(BadInput, match="no combination of 3 is left"):
             kind.check(SubsetSpace(modules=3, max_active=3))
-    single = ProductSpace(factors={"colour": 2, "ground": 1})  # type: ignore[arg-type]
+    single = ProductSpace(factors={"colour": 2, "ground": 1, "shape": 2})  # type: ignore[arg-type]
     for kind in (MissingPart(), MissingPart(part=2)):
         with pytest.raises(BadInput, match="'ground' has one value only"):
             kind.check(single)
     MissingPart(part=0).check(single)
+    with pytest.raises(BadInput, match="Only 1 combination holds constituent 0, but two must be held out"):
+        MissingPart().check(SubsetSpace(modules=2, max_active=1))
 
 
 def test_found_by_name():

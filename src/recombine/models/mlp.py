@@ -66,8 +66,8 @@ class MLP(Model):
         return self.widths or (self.width,) * self.depth
 
     def lanes(self) -> int:
-        # Measured on two cores (docs/performance.md): stacks of 2 to 12 are never faster there. An accelerator is hardly
-        # busy with products this small.
+        # Measured on two cores (docs/performance.md): stacks gain nothing with Muon and little with Adam. An accelerator
+        # should be hardly busy with products this small; that is not measured yet.
         return 1 if jax.default_backend() == "cpu" else 8
 
     def draw(self, code_size: int, input_size: int, output_size: int, key: Array) -> MLPNetwork:

@@ -125,12 +125,12 @@ def probe_site(parts: dict[str, Part], site: str) -> list[dict[str, Any]]:
         if not folds:
             continue
         for strength in ("1", "chosen"):
-            r2, control, used = np.mean([fold[strength] for fold in folds], axis=0)
+            r2, control, log_strength = np.mean([fold[strength] for fold in folds], axis=0)
             records.append(
                 {
                     "form": form,
                     "strength": strength,
-                    "value": float(10**used),
+                    "value": float(10**log_strength),
                     "r2": float(r2),
                     "control": float(control),
                     "selectivity": float(r2 - control),
@@ -154,7 +154,8 @@ def _fold(fit: Part, score: Part, validation: Part, site: str) -> dict[str, tupl
     best = max(STRENGTHS, key=lambda strength: quality(validation, strength))
     chosen = {"1": 1.0, "chosen": best}
     return {
-        name: (quality(score, strength), control(strength), strength) for name, strength in chosen.items()
+        name: (quality(score, strength), control(strength), np.log10(strength))
+        for name, strength in chosen.items()
     }
 
 

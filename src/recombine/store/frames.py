@@ -46,11 +46,13 @@ class Frames:
 
         return pooled(measurement_frame(cast("Store", self), "scores", run_ids, chosen), ["stratum"])
 
-    def probes_df(self, run_ids: Names = None, chosen: Chosen = None) -> pd.DataFrame:
-        """One row a run, site, network, form and strength of the decodability probe."""
+    def probes_df(
+        self, run_ids: Names = None, chosen: Chosen = None, kind: str = "decodability"
+    ) -> pd.DataFrame:
+        """The table of a probe: for decodability one row a run, site, network, form and strength."""
         from recombine.store.tables import measurement_frame
 
-        return measurement_frame(cast("Store", self), "decodability", run_ids, chosen)
+        return measurement_frame(cast("Store", self), kind, run_ids, chosen)
 
     def curves_df(self, run_ids: Names = None) -> pd.DataFrame:
         """One row an evaluation: run, step, loss, score_in, score_held_out."""

@@ -6,7 +6,7 @@
 <store>/runs/<run>/curves.parquet       scores over steps
 <store>/runs/<run>/measurements/        NAME.parquet and NAME.json, the latter written last
 <store>/checkpoints/<run>.safetensors   runs under way
-<store>/studies/<study>.json            which runs a study used, and its verdicts
+<store>/studies/<study>.json            which runs a study used, and the effects of its claims
 <store>/set-aside/                      damaged folders, moved here, never deleted
 <store>/temporary/                      folders being written
 """

@@ -127,15 +127,18 @@ def by_constituent(tasks: pd.DataFrame) -> pd.DataFrame:
 
 
 def pooled(tasks: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """The three forms of R2 over groups of tasks (a frame of the `scores` measurement), by run and region."""
+    """The three forms of R2, and the correlation, over groups of tasks (a frame of the `scores` measurement), by run and region."""
     if tasks.empty:
         return tasks
     labels = ["run", "region", *by]
     grouped = tasks.assign(single=1 - tasks["error"] / tasks["spread"]).groupby(
         labels, sort=False, observed=True
     )
-    frame = grouped[["error", "spread"]].sum()
+    sums = [name for name in ("error", "spread", "agreement", "power") if name in tasks.columns]
+    frame = grouped[sums].sum()
     frame["r2"] = 1 - frame["error"] / frame["spread"]
     frame["r2_ratio"] = 1 - grouped["ratio"].mean()
     frame["r2_median"] = grouped["single"].median()
+    if "power" in sums:
+        frame["correlation"] = frame["agreement"] / (frame["spread"] * frame["power"]) ** 0.5
     return frame.reset_index()

@@ -1,4 +1,4 @@
-"""States on disk: one file a run, replaced whole, so that a killed process loses at most the last minute."""
+"""States on disk: one file a run, replaced whole, so that a killed process loses only what came after it."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def test_values_that_cannot_be_are_refused_before_anything_is_made(cli, tmp_path
         ("modules=2", "max_active=3 is more than modules=2"),
         ("numbers=40,800", "is not possible"),
         ("numbers=40,696", "at least two must be left"),
-        ("numbers=5,40", "cannot be complete"),
+        ("numbers=3,40", "cannot be complete"),
         ("numbers=40,40", "two different sizes"),
         ("numbers=none held_out=0.99,0.995", "Fewer than two"),
         ("numbers=none held_out=0.5,1.5", "less than 1"),

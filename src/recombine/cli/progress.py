@@ -50,13 +50,15 @@ class TerminalProgress(SweepProgress):
         self._total = self._done = self._runs = self._ended = 0
 
     def __enter__(self) -> Self:
-        self._bars.start()
+        if not self._bars.disable:  # Some versions of rich write an empty line all the same.
+            self._bars.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._bars.stop()
+        if not self._bars.disable:
+            self._bars.stop()
 
     def _say(self, text: str, *, always: bool = False) -> None:
         """A line for logs, now and then."""

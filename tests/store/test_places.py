@@ -153,7 +153,7 @@ def small_disk(tmp_path):
     except FileNotFoundError:
         mounted = False
     if not mounted:
-        pytest.skip("mounting a file system needs rights")
+        pytest.fail("This test mounts a small tmpfs: run the slow tests as root, with the command `mount`.")
     yield place
     subprocess.run(["umount", "--lazy", str(place)], check=True)
 
@@ -164,6 +164,7 @@ def fill(path):
             file.write(bytes(4096))
 
 
+@pytest.mark.slow
 def test_a_full_disk(small_disk, ended, small):
     store = Store(small_disk / "store")
     first = ended(small())

@@ -117,12 +117,11 @@ class Trainer:
         path = self._checkpoint(config)
         if path is not None and path.exists():
             try:
-                run.state, note = load_tree(path, run.state)
-            except StoreError:
+                state, note = load_tree(path, run.state)
+                curves, seconds = list(note["curves"]), float(note["seconds"])
+            except (StoreError, KeyError, TypeError, ValueError):
                 return run  # A damaged checkpoint costs time, not the run: begin again.
-            run.step = int(run.state.step)
-            run.curves = note["curves"]
-            run.seconds = note["seconds"]
+            run.state, run.step, run.curves, run.seconds = state, int(state.step), curves, seconds
             self.progress.stepped(run.step, config, run.curves[-1])
         return run
 

@@ -70,7 +70,7 @@ def test_scaling_a_unit_rate_is_a_learning_rate(recipe, own):
 
 @pytest.mark.parametrize("kind", [Paper, Fast])
 @pytest.mark.parametrize(
-    "wrong", [{"rate": 0}, {"steps": 0}, {"tasks": 0}, {"samples": -1}, {"momentum": 0.9}]
+    "wrong", [{"rate": 0}, {"steps": -1}, {"tasks": 0}, {"samples": -1}, {"momentum": 0.9}]
 )
 def test_refuses_nonsense(kind, wrong):
     with pytest.raises(ValidationError):

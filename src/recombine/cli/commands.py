@@ -158,7 +158,8 @@ def train_command(
     if as_json:
         print_json(document)
     else:
-        shown = ("steps", "seconds", "compile_seconds", "reached", "r2_in", "r2_held_out")
+        shown = ["steps", "seconds", "compile_seconds", "reached"]
+        shown += [f"{config.family.metric}_in", f"{config.family.metric}_held_out"]
         rows = [(name, document.get(name)) for name in shown]
         console().print(table(f"run {config.run_id}", ["", ""], rows))
     if document["status"] == "failed":

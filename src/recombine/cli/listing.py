@@ -25,14 +25,21 @@ def list_command(what: str, store_path: Path, *, as_json: bool) -> None:
     if what != "runs":
         raise BadInput(f"There is no list of {what!r}.", fix=did_you_mean(what, ("runs", *ROOMS)))
     from recombine.store.store import Store
-    from recombine.store.tables import run_records
+    from recombine.store.tables import run_records, with_headline
 
     store = Store(store_path, create=False)
     if as_json:
         print_json(run_records(store))
         return
-    columns = ["run", "family", "space", "trained on", "model", "steps", "r2_in", "r2_held_out"]
-    rows = [_run_row(run.run_id, run.manifest, store.summaries(run.run_id)) for run in store.runs()]
+    columns = ["run", "family", "space", "trained on", "model", "steps", "metric", "in", "held out"]
+    rows = [
+        _run_row(
+            run.run_id,
+            run.manifest,
+            with_headline(run.manifest["config"]["family"]["kind"], store.summaries(run.run_id)),
+        )
+        for run in store.runs()
+    ]
     title = f"{len(rows)} runs in {store_path}"
     console().print(table(title, columns, rows, left=3))
 
@@ -52,8 +59,9 @@ def _run_row(run_id: str, manifest: dict[str, Any], scores: dict[str, Any]) -> t
         trained_on,
         f"{config['model']['kind']} {_numbers(config['model'])}",
         manifest["steps"],
-        scores.get("r2_in") if failed is None else "failed",
-        scores.get("r2_held_out") if failed is None else f"at step {failed}",
+        scores.get("metric"),
+        scores.get("score_in") if failed is None else "failed",
+        scores.get("score_held_out") if failed is None else f"at step {failed}",
     )
 
 

@@ -20,6 +20,14 @@ class Encoder(eqx.Module):
         """The code of one task. The teacher and the key are for encodings that show examples of it."""
 
 
+class Reader(eqx.Module):
+    """What reads a code and is trained with the model: an embedding of tokens, a text encoder."""
+
+    @abc.abstractmethod
+    def __call__(self, code: Float[Array, " code"]) -> Float[Array, " feature"]:
+        """What the model is given in place of the code."""
+
+
 class Encoding(Component, abc.ABC):
     """The configuration of an encoding."""
 
@@ -30,3 +38,11 @@ class Encoding(Component, abc.ABC):
     @abc.abstractmethod
     def draw(self, space: Space, family: Family, key: Array) -> Encoder:
         """The encoding of one replicate."""
+
+    def reader(self, space: Space, family: Family, key: Array) -> Reader | None:
+        """A reader with fresh weights, for encodings whose codes are symbols; None where the model reads the code itself."""
+        return None
+
+    def features(self, space: Space, family: Family) -> int:
+        """The numbers that the model is given for a task: those of the code, or of its reader."""
+        return self.size(space, family)

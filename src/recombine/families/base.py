@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 from recombine.component import Component
+from recombine.families.episode import Episode
 from recombine.spaces.base import Space
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Task(eqx.Module):
@@ -47,9 +52,24 @@ class Teacher(eqx.Module):
     def batch(self, task: Task, key: Array, samples: int) -> Batch:
         """Fresh examples of a task."""
 
+    def episode(self, task: Task, key: Array) -> Episode | None:
+        """One example as a picture, for families whose examples can be drawn."""
+        return None
+
 
 class Family(Component, abc.ABC):
     """The configuration of a family. It owns its metrics."""
+
+    metric: ClassVar[str]
+    """The name of the headline metric, the first of `metrics`."""
+    targets: ClassVar[Literal["numbers", "classes"]] = "numbers"
+    """What the targets are; an objective must be made for them."""
+    defaults: ClassVar[Mapping[str, Any]] = {}
+    """The parts of a run (space, objective, encoding, ...) that go with this family where none are given."""
+
+    def check(self, space: Space) -> None:
+        """Raise BadInput if this family does not exist on a space. Cheap: nothing is drawn."""
+        return
 
     @property
     @abc.abstractmethod
@@ -76,3 +96,10 @@ class Family(Component, abc.ABC):
     @abc.abstractmethod
     def metrics(self, scores: TaskScores) -> dict[str, float]:
         """All metrics of many tasks (leading axis), by name. The first is the headline."""
+
+    @abc.abstractmethod
+    def pooled(self, tasks: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+        """The same metrics by groups of tasks: the sums of each statistic, and the metrics beside them.
+
+        `tasks` has one row a task with its statistics; the answer has one row a group with the columns of `by`.
+        """

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import abc
+from typing import TYPE_CHECKING, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from recombine.families.base import Batch, Family, TaskScores
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class RegressionFamily(Family, abc.ABC):
@@ -17,6 +21,8 @@ class RegressionFamily(Family, abc.ABC):
     R2 falls far below zero where a network guesses with confidence. The pooled correlation within tasks does not: it
     is zero on average where nothing is known, so it can show that a control *stays* at zero.
     """
+
+    metric: ClassVar[str] = "r2"
 
     def score(self, batch: Batch, predictions: Float[Array, "sample output"]) -> TaskScores:
         weight = batch.mask[:, None]
@@ -48,3 +54,15 @@ class RegressionFamily(Family, abc.ABC):
             "r2_median": float(np.median(1 - error / spread)),
             "correlation": float(np.sum(agreement) / np.sqrt(spread.sum() * max(power.sum(), 1e-30))),
         }
+
+    def pooled(self, tasks: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+        single = 1 - tasks["error"] / tasks["spread"]
+        grouped = tasks.assign(single=single).groupby(by, sort=False, observed=True)
+        frame = grouped[["error", "spread", "agreement", "power"]].sum()
+        frame["r2"] = 1 - frame["error"] / frame["spread"]
+        frame["r2_ratio"] = 1 - grouped["ratio"].mean()
+        frame["r2_median"] = grouped["single"].median()
+        frame["correlation"] = (
+            frame["agreement"] / (frame["spread"] * frame["power"].clip(lower=1e-30)) ** 0.5
+        )
+        return frame.reset_index()

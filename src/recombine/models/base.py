@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 from typing import ClassVar
 
 import equinox as eqx
 from jaxtyping import Array, Float
 
 from recombine.component import Component
+from recombine.families.base import Teacher
 
 Trace = dict[str, Float[Array, "sample _"]]
 """Activations by the name of their site, in the order of the computation. Sites may have any width."""
+
+Edit = Callable[[str, Float[Array, "sample _"]], Float[Array, "sample _"]]
+"""From a site and what the network computed there to what it goes on with."""
+
+
+def unedited(site: str, values: Float[Array, "sample _"]) -> Float[Array, "sample _"]:
+    """Leaves every site as it is."""
+    return values
 
 
 class Network(eqx.Module):
@@ -19,9 +29,9 @@ class Network(eqx.Module):
 
     @abc.abstractmethod
     def trace(
-        self, code: Float[Array, " code"], inputs: Float[Array, "sample feature"]
+        self, code: Float[Array, " code"], inputs: Float[Array, "sample feature"], edit: Edit = unedited
     ) -> tuple[Float[Array, "sample output"], Trace]:
-        """The outputs and the activations at every site."""
+        """The outputs and the activations at every site, each passed through `edit` before the network goes on."""
 
     def __call__(
         self, code: Float[Array, " code"], inputs: Float[Array, "sample feature"]
@@ -43,3 +53,9 @@ class Model(Component, abc.ABC):
     @abc.abstractmethod
     def draw(self, code_size: int, input_size: int, output_size: int, key: Array) -> Network:
         """A network with fresh weights."""
+
+    def build(
+        self, teacher: Teacher, code_size: int, input_size: int, output_size: int, key: Array
+    ) -> Network:
+        """The network before training. Only a model that is constructed from the teacher looks at it."""
+        return self.draw(code_size, input_size, output_size, key)

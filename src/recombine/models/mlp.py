@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 from pydantic import Field, PositiveInt, model_validator
 
-from recombine.models.base import Model, Network, Trace
+from recombine.models.base import Edit, Model, Network, Trace, unedited
 
 lecun_normal = jax.nn.initializers.lecun_normal()
 
@@ -29,15 +29,16 @@ class MLPNetwork(Network):
     layers: tuple[Layer, ...]
 
     def trace(
-        self, code: Float[Array, " code"], inputs: Float[Array, "sample feature"]
+        self, code: Float[Array, " code"], inputs: Float[Array, "sample feature"], edit: Edit = unedited
     ) -> tuple[Float[Array, "sample output"], Trace]:
         first, *middle, last = self.layers
         # concat(code, x) @ W, with the code's part computed once a task instead of once an example.
         told = code @ first.weight[: code.shape[0]] + first.bias
         hidden = jax.nn.relu(inputs @ first.weight[code.shape[0] :] + told)
+        hidden = edit("hidden 1", hidden)
         sites = {"hidden 1": hidden}
         for number, layer in enumerate(middle, start=2):
-            hidden = jax.nn.relu(hidden @ layer.weight + layer.bias)
+            hidden = edit(f"hidden {number}", jax.nn.relu(hidden @ layer.weight + layer.bias))
             sites[f"hidden {number}"] = hidden
         return hidden @ last.weight + last.bias, sites
 

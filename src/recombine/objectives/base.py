@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from typing import ClassVar, Literal
 
 import equinox as eqx
 import optax
@@ -23,6 +24,9 @@ class TrainState(eqx.Module):
 
 class Objective(Component, abc.ABC):
     """The configuration of an objective. Batches have a leading task axis here."""
+
+    serves: ClassVar[Literal["numbers", "classes"]]
+    """The kind of targets that it is made for."""
 
     @abc.abstractmethod
     def init(self, network: Network, optimiser: optax.GradientTransformation) -> TrainState:

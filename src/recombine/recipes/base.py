@@ -6,7 +6,7 @@ import abc
 
 import optax
 from jaxtyping import Array, Float
-from pydantic import PositiveFloat, PositiveInt
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 
 from recombine.component import Component
 
@@ -19,8 +19,8 @@ class Recipe(Component, abc.ABC):
 
     rate: PositiveFloat
     """The learning rate at its height."""
-    steps: PositiveInt
-    """How many updates are made, unless a target is reached first."""
+    steps: NonNegativeInt
+    """How many updates are made, unless a target is reached first; none leaves the network as it was drawn."""
     tasks: PositiveInt
     """Tasks in a batch."""
     samples: PositiveInt

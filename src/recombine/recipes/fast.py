@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import optax
 import optax.contrib
 from jaxtyping import Array, Float
-from pydantic import PositiveFloat, PositiveInt
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 
 from recombine.recipes.base import Recipe
 
@@ -78,7 +78,7 @@ class Fast(Recipe):
 
     kind: Literal["fast"] = "fast"
     rate: PositiveFloat = 0.025
-    steps: PositiveInt = 500
+    steps: NonNegativeInt = 500
     tasks: PositiveInt = 128
     samples: PositiveInt = 8
     block: PositiveInt = 128

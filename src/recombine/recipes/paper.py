@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float
-from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from recombine.recipes.base import Recipe
 
@@ -18,7 +18,7 @@ class Paper(Recipe):
 
     kind: Literal["paper"] = "paper"
     rate: PositiveFloat = 3e-4
-    steps: PositiveInt = 300_000
+    steps: NonNegativeInt = 300_000
     tasks: PositiveInt = 128
     samples: PositiveInt = 16
     decay: NonNegativeFloat = 3e-3

@@ -29,22 +29,26 @@ class Frames:
         return runs_frame(cast("Store", self), run_ids, chosen)
 
     def combinations_df(self, run_ids: Names = None, chosen: Chosen = None) -> pd.DataFrame:
-        """One row a combination of a run: region, stratum, and scores in the three forms."""
+        """One row a combination of a run: region, stratum, and the family's metrics."""
         from recombine.store.tables import combinations_frame
 
         return combinations_frame(cast("Store", self), run_ids, chosen)
 
     def constituents_df(self, run_ids: Names = None, chosen: Chosen = None) -> pd.DataFrame:
-        """One row a constituent of a run and region: scores of the combinations that hold it, in the three forms."""
+        """One row a constituent of a run and region: metrics of the combinations that hold it."""
         from recombine.store.tables import by_constituent, measurement_frame
 
-        return by_constituent(measurement_frame(cast("Store", self), "scores", run_ids, chosen))
+        store = cast("Store", self)
+        return by_constituent(store, measurement_frame(store, "scores", run_ids, chosen))
 
     def strata_df(self, run_ids: Names = None, chosen: Chosen = None) -> pd.DataFrame:
-        """One row a coverage stratum of a run and region: its scores in the three forms."""
+        """One row a coverage stratum of a run and region: its metrics."""
         from recombine.store.tables import measurement_frame, pooled
 
-        return pooled(measurement_frame(cast("Store", self), "scores", run_ids, chosen), ["stratum"])
+        store = cast("Store", self)
+        return pooled(
+            store, measurement_frame(store, "scores", run_ids, chosen), ["run", "region", "stratum"]
+        )
 
     def probes_df(
         self, run_ids: Names = None, chosen: Chosen = None, kind: str = "decodability"

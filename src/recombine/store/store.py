@@ -63,6 +63,16 @@ MANIFEST_KEYS = frozenset(
 )
 STUDY_KEYS = frozenset({"study", "profile", "config", "runs", "effects", "provenance"})
 
+CURVES = pa.schema(
+    {
+        "step": pa.int64(),
+        "loss": pa.float64(),
+        "score_in": pa.float64(),
+        "score_held_out": pa.float64(),
+    }
+)
+"""Written out, as a network that was not trained has no curve to tell it from."""
+
 log = logging.getLogger(__name__)
 
 
@@ -199,7 +209,7 @@ class Store(Frames):
             if self.folder(run_id).exists() and self.status(run_id) is None:
                 self.set_aside(run_id)
             with new_folder(self.path / "temporary", self.folder(run_id)) as folder:
-                pq.write_table(pa.Table.from_pylist(outcome.curves), folder / "curves.parquet")
+                pq.write_table(pa.Table.from_pylist(outcome.curves, CURVES), folder / "curves.parquet")
                 if outcome.failed_at is None:
                     save_tree(folder / "weights.safetensors", outcome.network)
                 manifest = {

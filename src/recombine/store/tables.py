@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pandas as pd
 
+from recombine.component import find, kinds
+from recombine.families.base import Family
 from recombine.probes.base import Measurement
+from recombine.supports.regions import STRATA
 
 if TYPE_CHECKING:
     from recombine.store.store import Store
@@ -36,9 +39,24 @@ def run_records(
     return [
         {name: run.manifest[name] for name in kept}
         | dict(flatten(run.manifest["config"]))
-        | store.summaries(run.run_id, chosen)
+        | with_headline(run.manifest["config"]["family"]["kind"], store.summaries(run.run_id, chosen))
         for run in store.runs(run_ids)
     ]
+
+
+def with_headline(family: str, summary: dict[str, Any]) -> dict[str, Any]:
+    """A run's summary with the family's headline metric also under the name `score_...`, for tables of several families."""
+    if family not in kinds("families"):
+        return summary  # Of somebody's package that is not installed here.
+    metric = _family(family).metric
+    named = {f"score_{place}": f"{metric}_{place}" for place in ("in", "held_out", *STRATA)}
+    return {"metric": metric} | {to: summary[name] for to, name in named.items() if name in summary} | summary
+
+
+def _family(kind: str) -> type[Family]:
+    found = find("families", kind)
+    assert issubclass(found, Family)
+    return found
 
 
 def runs_frame(
@@ -105,40 +123,35 @@ def combinations_frame(
     if tasks.empty:
         return tasks
     labels = ["run", "combination", "region", "stratum"]
-    sums = [name for name in tasks.columns if name not in (*labels, "constituents", "draw")]
-    grouped = tasks.groupby(labels, sort=False, observed=True)
-    frame = grouped[sums].sum().join(grouped["constituents"].first()).reset_index()
-    if {"error", "spread", "ratio"} <= set(sums):
-        single = (1 - tasks["error"] / tasks["spread"]).groupby([tasks[name] for name in labels], sort=False)
-        frame["r2"] = 1 - frame["error"] / frame["spread"]
-        frame["r2_ratio"] = 1 - grouped["ratio"].mean().to_numpy()
-        frame["r2_median"] = single.median().to_numpy()
+    frame = pooled(store, tasks, labels)
+    first = tasks.drop_duplicates(labels)[[*labels, "constituents"]]
+    frame = frame.merge(first, on=labels, how="left")
     frame["parts"] = frame["constituents"].map(len)
     return frame
 
 
-def by_constituent(tasks: pd.DataFrame) -> pd.DataFrame:
-    """Scores of all combinations that hold a constituent, by run, region and constituent: the three forms."""
+def by_constituent(store: Store, tasks: pd.DataFrame) -> pd.DataFrame:
+    """Scores of all combinations that hold a constituent, by run, region and constituent."""
     if tasks.empty:
         return tasks
-    return pooled(
-        tasks.explode("constituents").rename(columns={"constituents": "constituent"}), ["constituent"]
-    )
+    alone = tasks.explode("constituents").rename(columns={"constituents": "constituent"})
+    return pooled(store, alone, ["run", "region", "constituent"])
 
 
-def pooled(tasks: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """The three forms of R2, and the correlation, over groups of tasks (a frame of the `scores` measurement), by run and region."""
+def pooled(store: Store, tasks: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """The metrics of each run's family over groups of tasks (a frame of the `scores` measurement).
+
+    `score` is the family's headline metric, whatever its name.
+    """
     if tasks.empty:
         return tasks
-    labels = ["run", "region", *by]
-    grouped = tasks.assign(single=1 - tasks["error"] / tasks["spread"]).groupby(
-        labels, sort=False, observed=True
-    )
-    sums = [name for name in ("error", "spread", "agreement", "power") if name in tasks.columns]
-    frame = grouped[sums].sum()
-    frame["r2"] = 1 - frame["error"] / frame["spread"]
-    frame["r2_ratio"] = 1 - grouped["ratio"].mean()
-    frame["r2_median"] = grouped["single"].median()
-    if "power" in sums:
-        frame["correlation"] = frame["agreement"] / (frame["spread"] * frame["power"]) ** 0.5
-    return frame.reset_index()
+    families = {
+        run.run_id: run.manifest["config"]["family"] for run in store.runs(list(tasks["run"].unique()))
+    }
+    parts = []
+    for kind in dict.fromkeys(family["kind"] for family in families.values()):
+        runs = [run for run, family in families.items() if family["kind"] == kind]
+        family = _family(kind).model_validate(families[runs[0]])
+        frame = family.pooled(tasks[tasks["run"].isin(runs)], by)
+        parts.append(frame.assign(score=frame[family.metric]))
+    return pd.concat(parts, ignore_index=True)

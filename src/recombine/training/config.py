@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
 
-from recombine.component import Component, field
+from recombine.component import Component, field, resolve
 from recombine.encodings.base import Encoding
 from recombine.encodings.identity import Identity
+from recombine.errors import BadInput
 from recombine.families.base import Family
 from recombine.families.hyperteacher import Hyperteacher
 from recombine.models.base import Model
@@ -75,10 +76,25 @@ class RunConfig(BaseModel):
     validation_tasks: PositiveInt = 256
     """Tasks of each validation stream."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _go_with_family(cls, given: Any) -> Any:
+        """Parts that were not given are those that go with the family."""
+        if isinstance(given, dict) and "family" in given:
+            return {**resolve("families", given["family"]).defaults, **given}
+        return given
+
     @model_validator(mode="after")
     def _fits(self) -> RunConfig:
+        self.family.check(self.space)
         self.support.check(self.space)
         self.encoding.size(self.space, self.family)
+        if self.objective.serves != self.family.targets:
+            raise BadInput(
+                f"The targets of the family {self.family.kind!r} are {self.family.targets}; the objective "
+                f"{self.objective.kind!r} is for {self.objective.serves}.",
+                fix=f"objective={'regression' if self.family.targets == 'numbers' else 'classification'}",
+            )
         return self
 
     def components(self) -> dict[str, Component]:

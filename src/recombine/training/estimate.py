@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from recombine.training.config import RunConfig
+from recombine.training.prepare import first_network
 
 EFFICIENCY = 0.4
 """The share of a bare matrix product's speed that a whole training step reaches, roughly."""
@@ -17,9 +18,10 @@ EFFICIENCY = 0.4
 
 def flops_per_step(config: RunConfig) -> float:
     """Multiply-adds of the weight matrices, forward and backward. Good to a factor of two."""
-    family = config.family
-    sizes = config.encoding.size(config.space, family), family.input_size, family.output_size
-    shapes = eqx.filter_eval_shape(lambda key: config.model.draw(*sizes, key), jax.random.key(0))
+    parts = config.model, config.encoding, config.space, config.family
+    shapes = eqx.filter_eval_shape(
+        lambda key: first_network(*parts, config.family.draw(config.space, key), key), jax.random.key(0)
+    )
     leaves = [leaf for leaf in jax.tree.leaves(shapes) if isinstance(leaf, jax.ShapeDtypeStruct)]
     weights = sum(leaf.size for leaf in leaves if len(leaf.shape) > 1)
     return 6.0 * weights * config.recipe.tasks * config.recipe.samples

@@ -6,14 +6,17 @@ import dataclasses
 import functools
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
-from recombine.encodings.base import Encoder
-from recombine.families.base import Teacher
-from recombine.models.base import Network
+from recombine.encodings.base import Encoder, Encoding
+from recombine.families.base import Family, Teacher
+from recombine.models.base import Model, Network
+from recombine.models.reading import ReadingNetwork
 from recombine.objectives.base import TrainState
+from recombine.spaces.base import Space
 from recombine.supports.base import Support
 from recombine.supports.regions import Regions
 from recombine.training.compiling import compiled
@@ -47,13 +50,9 @@ class Setting:
 
     def network(self) -> Network:
         """The network before training."""
-        return _draw(
-            self.config.model,
-            self.config.encoding.size(self.config.space, self.config.family),
-            self.config.family.input_size,
-            self.config.family.output_size,
-            named_key(self.config.seeds.init, "init"),
-        )
+        config = self.config
+        parts = config.model, config.encoding, config.space, config.family
+        return _network(*parts, self.teacher, named_key(config.seeds.init, "init"))
 
     @property
     def data_key(self) -> Array:
@@ -88,3 +87,16 @@ class Setting:
 def _draw(component: Any, *arguments: Any) -> Any:
     """A component's `draw`, compiled: once for each configuration, not once for each of its operations."""
     return component.draw(*arguments)
+
+
+def first_network(
+    model: Model, encoding: Encoding, space: Space, family: Family, teacher: Teacher, key: Array
+) -> Network:
+    """A network with fresh weights: the model's, behind the encoding's reader if it has one."""
+    features = encoding.features(space, family)
+    network = model.build(teacher, features, family.input_size, family.output_size, key)
+    reader = encoding.reader(space, family, jax.random.fold_in(key, 1))
+    return network if reader is None else ReadingNetwork(reader, network)
+
+
+_network = compiled(first_network)

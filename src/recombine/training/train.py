@@ -139,12 +139,14 @@ class Trainer:
         """Train up to `program.lanes` runs side by side. Empty lanes repeat the first run and stay idle."""
         fill = [*runs, *[runs[0]] * (program.lanes - len(runs))]
         lane, state = stack([run.lane for run in fill]), stack([run.state for run in fill])
-        before = self.compiler.seconds
-        self.progress.compiling(runs[0].config)
-        advance = self.compiler.advance(program, state, lane, jnp.zeros(len(fill), bool))
-        runs[0].compile_seconds = self.compiler.seconds - before
+        advance = None
+        if any(run.going for run in runs):  # Not for networks that are not trained.
+            before = self.compiler.seconds
+            self.progress.compiling(runs[0].config)
+            advance = self.compiler.advance(program, state, lane, jnp.zeros(len(fill), bool))
+            runs[0].compile_seconds = self.compiler.seconds - before
         saved = time.monotonic()
-        while any(run.going for run in runs):
+        while advance is not None and any(run.going for run in runs):
             begin = time.perf_counter()
             active = [run.going for run in runs]
             state, look = advance(state, lane, jnp.array(active + [False] * (len(fill) - len(runs))))

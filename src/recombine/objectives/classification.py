@@ -1,0 +1,23 @@
+"""Supervised classification: cross-entropy of the targets, which are one-hot."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from recombine.families.base import Batch
+from recombine.objectives.supervised import Supervised
+
+
+class Classification(Supervised):
+    """Mean cross-entropy over tasks and samples; predictions are logits."""
+
+    kind: Literal["classification"] = "classification"
+    serves: ClassVar[Literal["numbers", "classes"]] = "classes"
+
+    def loss(self, predictions: Float[Array, "task sample output"], batch: Batch) -> Float[Array, ""]:
+        surprise = -jnp.sum(batch.targets * jax.nn.log_softmax(predictions), axis=-1)
+        return jnp.sum(batch.mask * surprise) / jnp.sum(batch.mask)

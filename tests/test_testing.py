@@ -11,17 +11,18 @@ import numpy as np
 import pytest
 from jaxtyping import Array
 
-from recombine.component import Component, find, kinds
+from recombine.component import Component, find, kinds, resolve
 from recombine.encodings.base import Encoder
 from recombine.encodings.identity import Identity, IdentityEncoder
 from recombine.families.base import Batch, TaskScores
 from recombine.families.hyperteacher import Hyperteacher, HyperteacherTeacher
-from recombine.models.base import Trace
+from recombine.models.base import Edit, Trace, unedited
 from recombine.models.mlp import MLP, MLPNetwork
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports.listed import Listed
+from recombine.supports.promise import Promise
 from recombine.supports.random import Random
 from recombine.testing import (
     check_component,
@@ -35,6 +36,11 @@ from recombine.testing import (
 SUBSETS = SubsetSpace(modules=6, max_active=3)
 TOYS = ProductSpace(factors={"colour": 2, "shape": 3, "place": 4})  # type: ignore[arg-type]
 SPACES: list[Space] = [SUBSETS, TOYS]
+RINGS: dict[type, Space] = {
+    SubsetSpace: SubsetSpace(modules=7, max_active=2),
+    ProductSpace: ProductSpace(factors={"colour": 4, "shape": 5}),  # type: ignore[arg-type]
+}
+"""Where the support `rings` exists, which is for pairs."""
 
 EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("spaces", "subset"): [
@@ -48,9 +54,18 @@ EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
     ],
     ("supports", "random"): [{"number": 12}, {"held_out": 0.4}, {"number": 8, "reserve": 6}],
     ("supports", "missing-part"): [{}, {"part": 1}],
+    ("supports", "balanced"): [{}, {"number": 11, "reserve": 5}],
+    ("supports", "disconnected"): [{}, {"groups": "published"}],
+    ("supports", "popular"): [{}, {"parts": 2, "number": 8, "reserve": 3}],
+    ("supports", "given"): [{"combinations": [[0, 2, 5], [5, 3, 1]], "weights": [1, 2], "reserve": 4}],
+    ("supports", "rings"): [{}, {"reach": 2}],
+    ("supports", "gaps"): [{"number": 8, "parts": 0, "pairs": 1}],
     ("families", "hyperteacher"): [{"inputs": 3, "hidden": 4, "outputs": 2, "layers": 2}],
     ("families", "lookup"): [{"inputs": 3, "hidden": 4, "outputs": 2, "coefficients": "k-hot"}],
     ("models", "mlp"): [{"width": 8, "depth": 2}, {"widths": [7]}],
+    ("models", "transformer"): [{"width": 16, "layers": 2, "heads": 2}],
+    ("models", "hypernetwork"): [{"hidden": 8}, {"hidden": 8, "layer_norm": True}],
+    ("models", "constructed"): [],  # It is built from a teacher: tests/models/test_constructed.py.
 }
 """What to check besides a component's defaults, and instead of them where it has none."""
 
@@ -72,12 +87,16 @@ def test_spaces(space: Space):
 @pytest.mark.parametrize("space", SPACES, ids=["subset", "product"])
 @pytest.mark.parametrize("support", shipped("supports"))
 def test_supports(support: Any, space: Space):
+    if support.kind == "rings":
+        space = RINGS[type(space)]
     check_support(support, space)
 
 
 @pytest.mark.parametrize("space", SPACES, ids=["subset", "product"])
 @pytest.mark.parametrize("family", shipped("families"))
 def test_families(family: Any, space: Space):
+    if "space" in family.defaults:  # It has a space of its own and exists on no other.
+        space = resolve("spaces", family.defaults["space"])
     check_family(family, space)
 
 
@@ -161,6 +180,15 @@ class Leaking(Random):
         return support
 
 
+class Boastful(Random):
+    """Promises more than it keeps."""
+
+    kind: Literal["boastful"] = "boastful"  # type: ignore[assignment]
+
+    def promises(self, space: Space) -> Promise:
+        return Promise(unseen=3)
+
+
 class Restless(Random):
     """Draws another support every time."""
 
@@ -171,7 +199,12 @@ class Restless(Random):
 
 
 @pytest.mark.parametrize(
-    ("support", "message"), [(Leaking, "does not contain"), (Restless, "one seed differ")]
+    ("support", "message"),
+    [
+        (Leaking, "does not contain"),
+        (Restless, "one seed differ"),
+        (Boastful, "unseen is 0, promised was 3"),
+    ],
 )
 def test_broken_supports_are_seen(support: type[Random], message: str):
     with pytest.raises(AssertionError, match=message):
@@ -286,6 +319,38 @@ class Fickle(MLPNetwork):
         return 2 * self.trace(code, inputs)[0]
 
 
+class Uneditable(MLPNetwork):
+    """Shows every site to the edit and goes on with what it had."""
+
+    def trace(self, code: Array, inputs: Array, edit: Edit = unedited) -> tuple[Array, Trace]:
+        outputs, sites = super().trace(code, inputs)
+        return outputs, {site: edit(site, values) for site, values in sites.items()}
+
+
+class Unheard(MLPNetwork):
+    """Leaves its last site out of the edit."""
+
+    def trace(self, code: Array, inputs: Array, edit: Edit = unedited) -> tuple[Array, Trace]:
+        return super().trace(
+            code, inputs, lambda site, values: values if site == "hidden 2" else edit(site, values)
+        )
+
+
+class Unedited(MLPNetwork):
+    """Goes on with the edit and shows what was before it."""
+
+    def trace(self, code: Array, inputs: Array, edit: Edit = unedited) -> tuple[Array, Trace]:
+        return super().trace(code, inputs, edit)[0], super().trace(code, inputs)[1]
+
+
+class Noisy(MLPNetwork):
+    """Does something else when it is edited."""
+
+    def trace(self, code: Array, inputs: Array, edit: Edit = unedited) -> tuple[Array, Trace]:
+        outputs, sites = super().trace(code, inputs, edit)
+        return outputs if edit is unedited else 2 * outputs, sites
+
+
 def drawing(network: type[MLPNetwork]) -> type[MLP]:
     """A model whose networks are of this class."""
 
@@ -314,6 +379,10 @@ class Growing(MLP):
         (drawing(Deaf), "code changes nothing"),
         (drawing(Misnamed), "may not be called"),
         (drawing(Fickle), "other outputs"),
+        (drawing(Uneditable), "in place of 'hidden 1' change nothing"),
+        (drawing(Unheard), "edit is given the sites"),
+        (drawing(Unedited), "as it was before its edit"),
+        (drawing(Noisy), "changes nothing changes the outputs"),
         (Growing, "differ in shape"),
     ],
 )

@@ -189,7 +189,8 @@ def check_support(kind: SupportKind, space: Space, seed: int = 0) -> None:
         _expect(len(shapes) == 1, "samplers of equal length differ in shape: they could not share a program")
     if space.size <= SMALL:
         _check_against_listing(support)
-    support.certificate()
+    broken = kind.promises(space).broken(support.certificate())
+    _expect(not broken, f"the certificate breaks a promise: {'; '.join(broken)}")
 
 
 def _drawn(support: Support, pad_to: int | None) -> np.ndarray:
@@ -324,6 +325,7 @@ def check_model(model: Model, code_size: int = 5, input_size: int = 4, output_si
         good = values.ndim == 2 and values.shape[0] == SAMPLES
         _expect(good, f"the site {site!r} has shape {values.shape}, expected ({SAMPLES}, units)")
         _expect(_finite(values), f"the site {site!r} is not finite")
+    _check_edits(network, codes[0], inputs[0])
     gradient = eqx.filter_grad(lambda one: jnp.mean(jax.vmap(one)(codes, inputs) ** 2))(network)
     _expect(_finite(gradient), "a gradient is not finite")
     _expect(any(bool(jnp.any(leaf)) for leaf in jax.tree.leaves(gradient)), "every gradient is zero")
@@ -333,3 +335,27 @@ def check_model(model: Model, code_size: int = 5, input_size: int = 4, output_si
         _expect(
             _same(load_tree(path, draw(jax.random.key(1)))[0], network), "it is not the same after loading"
         )
+
+
+def _check_edits(network: Network, code: Array, inputs: Array) -> None:
+    """Every site passes through `edit`, and what comes back is what the network goes on with."""
+    plain, sites = network.trace(code, inputs)
+    met: list[str] = []
+
+    def keep(site: str, values: Array) -> Array:
+        met.append(site)
+        return values
+
+    same = network.trace(code, inputs, keep)[0]
+    _expect(
+        np.allclose(same, plain, rtol=1e-4, atol=1e-5), "an edit that changes nothing changes the outputs"
+    )
+    _expect(met == list(sites), f"edit is given the sites {met}, the trace has {list(sites)}")
+    for wiped in sites:
+        edited, after = network.trace(
+            code,
+            inputs,
+            lambda site, values, wiped=wiped: jnp.zeros_like(values) if site == wiped else values,
+        )
+        _expect(not np.any(after[wiped]), f"the trace has {wiped!r} as it was before its edit")
+        _expect(not jnp.allclose(edited, plain), f"zeros in place of {wiped!r} change nothing")

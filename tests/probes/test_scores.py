@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from recombine.families.hyperteacher import Hyperteacher
 from recombine.probes.base import Measured
 from recombine.probes.scores import MAP_LIMIT, Scores
 from recombine.spaces.subset import SubsetSpace
-from recombine.store.tables import by_constituent, pooled
 from recombine.supports.random import Random
 from recombine.supports.regions import STRATA, side
 from recombine.training.config import RunConfig, Seeds
@@ -122,8 +122,8 @@ def test_scores_of_a_task_are_recomputed_from_its_data(setting: Setting, tasks: 
 @pytest.mark.parametrize("by", [["stratum"], ["combination"], ["stratum", "draw"]])
 def test_pooling_against_brute_force(by: list[str], tasks: pd.DataFrame):
     both = pd.concat([tasks.assign(run="a"), tasks.assign(run="b", error=2 * tasks.error)], ignore_index=True)
-    found = pooled(both, by)
     labels = ["run", "region", *by]
+    found = Hyperteacher().pooled(both, labels)
     wanted: dict[tuple[Any, ...], dict[str, float]] = {}
     for key in {tuple(task[name] for name in labels) for _, task in both.iterrows()}:
         chosen = np.all([both[name] == value for name, value in zip(labels, key, strict=True)], axis=0)
@@ -132,18 +132,6 @@ def test_pooling_against_brute_force(by: list[str], tasks: pd.DataFrame):
     for _, row in found.iterrows():
         forms = {name: row[name] for name in ("r2", "r2_ratio", "r2_median", "correlation")}
         assert forms == pytest.approx(wanted[tuple(row[name] for name in labels)])
-
-
-def test_constituents_against_brute_force(tasks: pd.DataFrame):
-    found = by_constituent(tasks.assign(run="a"))
-    assert len(found) == len(
-        {(task.region, part) for _, task in tasks.iterrows() for part in task.constituents}
-    )
-    for _, row in found.iterrows():
-        holds = [row.constituent in parts for parts in tasks.constituents]
-        group = tasks[np.array(holds) & (tasks.region == row.region)]
-        forms = {name: row[name] for name in ("r2", "r2_ratio", "r2_median", "correlation")}
-        assert forms == pytest.approx(three_forms(group))
 
 
 def test_reserved_combinations_are_the_held_out_ones(tiny: Callable[..., RunConfig]):

@@ -36,6 +36,21 @@ def test_batches_do_not_matter(batch: int, tiny: Callable[..., RunConfig]):
     assert len(np.unique(whole["key"], axis=0)) == 7
 
 
+def test_names_keep_their_order(tiny: Callable[..., RunConfig]):
+    """Not sorted: the last site must be the deepest one."""
+    setting = Setting(tiny())
+    names = ["reading", "hidden 1", "hidden 2", "hidden 10", "a"]
+
+    def several(dynamic: Array, teacher: Any, encoder: Any, row: Array, key: Array) -> dict[str, Array]:
+        return {name: dynamic + index for index, name in enumerate(names)}
+
+    rows = setting.config.space.enumerate()[:7]
+    for _ in range(2):
+        found = over_tasks(several, setting, jax.numpy.float32(1), rows, Stream.TEST, "trained", batch=4)
+        assert list(found) == names
+        assert [values[0] for values in found.values()] == [1, 2, 3, 4, 5]
+
+
 def test_streams_do_not_share_keys(tiny: Callable[..., RunConfig]):
     setting = Setting(tiny())
     rows = setting.config.space.enumerate()

@@ -11,7 +11,7 @@ from recombine.probes.base import Measured
 from recombine.probes.decodability import Decodability
 from recombine.probes.scores import Scores
 from recombine.store.store import Store
-from recombine.store.tables import by_constituent, flatten, measurement_frame, pooled
+from recombine.store.tables import flatten
 
 
 def test_nested_names_are_joined_and_kinds_stand_under_their_part():
@@ -87,11 +87,10 @@ def test_combinations_pool_their_tasks(store, ended, small):
     assert list(frame["parts"]) == [2, 1] and frame.loc["2", "constituents"].tolist() == [2]
     assert list(frame["run"]) == [small().run_id] * 2
 
-    tasks = measurement_frame(store, "scores", None)
-    parts = by_constituent(tasks).set_index("constituent")
+    parts = store.constituents_df().set_index("constituent")
     assert parts.loc[0, "r2"] == parts.loc[1, "r2"] == pytest.approx(0.5)
     assert parts.loc[2, "r2"] == pytest.approx(0.5)
-    strata = pooled(tasks, ["stratum"])
+    strata = store.strata_df()
     assert strata["r2"].item() == pytest.approx(1 - 5 / 10)
     assert strata["r2_ratio"].item() == pytest.approx(1 - 1.4 / 3)
 

@@ -94,6 +94,16 @@ def test_completeness_and_groups_against_networkx(case: Case):
 
 @settings(deadline=None, max_examples=100)
 @given(cases())
+def test_balance_against_brute_force(case: Case):
+    number, chosen, _ = case
+    support = listed_support((number, chosen, []))
+    space, used = support.space, vectors(support).sum(axis=0)
+    lists = np.split(used, space.offsets[1:]) if isinstance(space, ProductSpace) else [used]
+    assert support.certificate((1,)).balanced == all(max(one) - min(one) <= 1 for one in lists)
+
+
+@settings(deadline=None, max_examples=100)
+@given(cases())
 def test_usage_and_spectrum_against_brute_force(case: Case):
     support = listed_support(case)
     hot = vectors(support)

@@ -8,8 +8,14 @@ import pytest
 
 from recombine.spaces.base import Space
 from recombine.spaces.subset import SubsetSpace
+from recombine.supports.balanced import Balanced
+from recombine.supports.by_size import BySize
+from recombine.supports.disconnected import Disconnected
+from recombine.supports.given import Given
 from recombine.supports.missing_part import MissingPart
+from recombine.supports.popular import Popular
 from recombine.supports.random import Random
+from recombine.supports.random_list import RandomList
 from recombine.supports.regions import Regions
 
 
@@ -59,3 +65,38 @@ def test_a_rule_in_a_space_of_1e41(huge: SubsetSpace):
     assert not third.exact
     assert third.low < 0.997 < third.high
     assert found.usage[0] == found.usage[999] > found.usage[7] == 0
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        Balanced(number=3000, reserve=500),
+        BySize(rule="linear", factor=3, reserve=500),
+        Popular(parts=3, number=3000, reserve=500),
+        Random(number=3000, most_active=18, reserve=500),
+    ],
+    ids=str,
+)
+def test_numbers_of_combinations_of_1e41(huge: SubsetSpace, kind: RandomList):
+    support = kind.draw(huge, 0)
+    assert support.rows.shape == (3000, 20)
+    assert support.reserved.shape == (500, 20)
+    assert kind.promises(huge).broken(support.certificate((1,))) == ()
+
+
+@pytest.mark.parametrize("kind", [Disconnected(), Disconnected(groups="published")], ids=str)
+def test_two_groups_in_a_space_of_1e41(huge: SubsetSpace, drawn: Callable, kind: Disconnected):
+    support = kind.draw(huge, 0)
+    assert kind.promises(huge).broken(support.certificate((1, 2))) == ()
+    rows = drawn(support.sampler(), 512)
+    assert support.contains(rows).all()
+    assert not support.contains(Regions(support, 0).rows("held_out", 100)).any()
+    # Both halves are drawn equally often (standard deviation 11); a lone module's own combination never comes up.
+    from_first = int(support.member[rows[:, 0]].sum())
+    assert 190 < from_first < 322 if kind.groups == "halves" else from_first == 0
+
+
+def test_a_given_list_in_a_space_of_1e41(huge: SubsetSpace):
+    kind = Given(combinations=tuple(tuple(range(at, at + 20)) for at in range(500)), reserve=50)
+    support = kind.draw(huge, 0)
+    assert (support.size, len(support.reserved)) == (500, 50)

@@ -16,7 +16,7 @@ from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
-from recombine.supports import drawing, random
+from recombine.supports import drawing, random_list
 from recombine.supports.random import Random
 from recombine.supports.rows import RowSet
 
@@ -75,6 +75,54 @@ def test_exact_sizes(paper: SubsetSpace):
 def test_exact_sizes_are_for_subset_spaces(toys: ProductSpace):
     with pytest.raises(BadInput, match="for subset spaces"):
         Random(number=10, sizes="exactly").check(toys)
+
+
+@pytest.mark.parametrize(("sizes", "counts"), [("up_to", {1, 2, 3}), ("exactly", {3})])
+def test_fewer_parts_than_the_space_has(sizes: str, counts: set[int]):
+    space = SubsetSpace(modules=12, max_active=5)
+    # Of the 220 combinations of three the reserve could take all its 200.
+    support = Random(number=20, most_active=3, sizes=sizes, reserve=200).draw(space, 0)  # type: ignore[arg-type]
+    assert space.contains(support.rows).all()
+    assert set((support.rows < 12).sum(axis=1).tolist()) <= counts
+    assert connected(space, support.rows)
+    # The common test is that of the whole space, and has larger combinations.
+    assert support.most_parts == 3
+    np.testing.assert_array_equal(support.reserved, Random(number=120, reserve=200).draw(space, 0).reserved)
+    assert ((support.reserved < 12).sum(axis=1) > 3).any()
+    assert not support.contains(support.reserved).any()
+
+
+def test_shares_are_of_what_may_be_trained_on():
+    space = SubsetSpace(modules=12, max_active=5)
+    assert Random(held_out=0.5, most_active=2).length(space) == 39
+    # Those with more parts are left to test on, so all smaller ones can be trained on.
+    assert Random(number=78, most_active=2).draw(space, 0).size == 78
+    with pytest.raises(BadInput, match="train on at most 78"):
+        Random(number=79, most_active=2).check(space)
+
+
+def test_as_many_parts_as_the_space_has_changes_nothing(paper: SubsetSpace):
+    np.testing.assert_array_equal(
+        Random(number=90, most_active=3).draw(paper, 2).rows, Random(number=90).draw(paper, 2).rows
+    )
+
+
+def test_impossible_numbers_of_parts(paper: SubsetSpace, toys: ProductSpace):
+    with pytest.raises(BadInput, match=r"most_active=4, but combinations have 1 to 3.*\n.*choose 1\.\.3"):
+        Random(most_active=4).check(paper)
+    with pytest.raises(BadInput, match="most_active=1, but combinations have 2 to 3"):
+        Random(most_active=1).check(SubsetSpace(modules=16, max_active=3, min_active=2))
+    with pytest.raises(BadInput, match="most_active is for subset spaces"):
+        Random(most_active=2).check(toys)
+    with pytest.raises(BadInput, match="set require_connected=false"):
+        Random(number=10, most_active=1).check(paper)
+
+
+def test_a_limit_that_is_not_set_is_not_written():
+    # Runs made before there was one keep their names.
+    assert "most_active" not in Random(number=5).model_dump(mode="json")
+    assert Random(number=5, most_active=2).model_dump(mode="json")["most_active"] == 2
+    assert "most_active" in Random.model_json_schema(mode="serialization")["properties"]
 
 
 @pytest.mark.parametrize("listing", [True, False])
@@ -165,7 +213,7 @@ def test_lists_that_are_too_long_are_refused(huge: SubsetSpace):
 
 
 def test_giving_up_says_so(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(random, "TRIES", 3)
+    monkeypatch.setattr(random_list, "TRIES", 3)
     with pytest.raises(BadInput, match="None of 3 random supports of 23 combinations was complete"):
         Random(number=23).draw(SubsetSpace(modules=24, max_active=2), 0)
 

@@ -15,11 +15,12 @@ from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports import drawing
+from recombine.supports import regions as module
 from recombine.supports.base import Support
 from recombine.supports.listed import Listed
 from recombine.supports.missing_part import MissingPart
 from recombine.supports.random import Random
-from recombine.supports.regions import STRATA, Region, Regions, side, stratum
+from recombine.supports.regions import STRATA, Region, Regions, distance, side, stratum
 
 SPACES: list[Space] = [
     SubsetSpace(modules=6, max_active=3),
@@ -59,7 +60,7 @@ def test_strata_against_brute_force(space: Space, data: st.DataObject):
     ]
 
 
-@pytest.fixture(params=["number", "reserve", "rule", "product", "unconnected"])
+@pytest.fixture(params=["number", "reserve", "rule", "product", "unconnected", "fewer"])
 def support(request: pytest.FixtureRequest, paper: SubsetSpace, toys: ProductSpace) -> Support:
     """Supports of all sorts in small spaces."""
     return {
@@ -67,6 +68,7 @@ def support(request: pytest.FixtureRequest, paper: SubsetSpace, toys: ProductSpa
         "reserve": lambda: Random(number=60, reserve=200).draw(paper, 0),
         "rule": lambda: MissingPart(part=7).draw(paper, 0),
         "product": lambda: Random(number=8).draw(toys, 1),
+        "fewer": lambda: Random(number=60, most_active=2).draw(paper, 0),
         "unconnected": lambda: Random(number=10, require_connected=False).draw(paper, 0),
     }[request.param]()
 
@@ -106,6 +108,63 @@ def test_strata_make_up_the_held_out(support: Support):
             assert all(brute_force(support.space, support.rows, np.array(row)) == name for row in rows)
     else:
         assert parts["part_unseen"] == held_out
+
+
+@pytest.mark.parametrize("reserve", [0, 70])
+def test_more_parts_than_trained(paper: SubsetSpace, reserve: int):
+    support = Random(number=60, most_active=2, reserve=reserve).draw(paper, 0)
+    regions = Regions(support, 0)
+    wanted = {row for row in as_set(regions.rows("held_out", EVERYTHING)) if row[2] < 16}
+    assert as_set(regions.rows("more_parts", EVERYTHING)) == wanted
+    assert len(wanted) == 560 if not reserve else 40 < len(wanted) < 70
+
+
+def test_more_parts_than_trained_in_a_huge_space(huge: SubsetSpace, monkeypatch: pytest.MonkeyPatch):
+    support = Random(number=500, most_active=18).draw(huge, 0)
+    rows = Regions(support, 0).rows("more_parts", 200, "test")
+    assert len(as_set(rows)) == 200
+    assert ((rows < 1000).sum(axis=1) > 18).all()
+    # Where the largest combinations are trained on, none need be searched for.
+    regions = Regions(Random(number=500).draw(huge, 0), 0)
+    monkeypatch.setattr(drawing, "sample_rows", lambda *_: pytest.fail("searched"))
+    assert len(regions.rows("more_parts", 5)) == 0
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, len(SPACES) - 1), st.data())
+def test_distance_against_brute_force(number: int, data: st.DataObject):
+    space = SPACES[number]
+    rows = space.enumerate()
+    chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1, max_size=8, unique=True))
+    sets = [set(space.constituents(row)) for row in rows]
+    expected = [min(max(len(one - sets[at]), len(sets[at] - one)) for at in chosen) for one in sets]
+    assert distance(rows, rows[chosen], space.width).tolist() == expected
+
+
+def test_distance_in_a_product_counts_values(toys: ProductSpace):
+    rows = toys.enumerate()
+    expected = (rows[:, None] != rows[None, :4]).sum(axis=2).min(axis=1)
+    np.testing.assert_array_equal(distance(rows, rows[:4], toys.width), expected)
+
+
+def test_distance_in_blocks_and_of_nothing(paper: SubsetSpace, monkeypatch: pytest.MonkeyPatch):
+    rows = paper.enumerate()
+    whole = distance(rows, rows[::9], 16)
+    monkeypatch.setattr(module, "BLOCK", 100)
+    np.testing.assert_array_equal(distance(rows, rows[::9], 16), whole)
+    assert distance(rows[:0], rows, 16).shape == (0,)
+    with pytest.raises(BadInput, match="no trained combination"):
+        distance(rows, rows[:0], 16)
+
+
+def test_distance_in_a_huge_space(huge: SubsetSpace):
+    support = Random(number=20_000, reserve=200).draw(huge, 0)
+    asked = np.concatenate([support.reserved[:100], support.rows[:100]])
+    found = distance(asked, support.rows, 1000)
+    assert (found[100:] == 0).all()
+    lists = [set(row) for row in support.rows.tolist()]
+    own = set(asked[0].tolist())
+    assert found[0] == min(max(len((own - other) - {1000}), len((other - own) - {1000})) for other in lists)
 
 
 @pytest.mark.parametrize("region", ["trained", "held_out", "some_pairs_unmet"])

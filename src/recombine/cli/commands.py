@@ -10,7 +10,7 @@ from typing import Any
 
 from recombine.cli.output import Told, console, errors, print_json, table, verdict_table
 from recombine.cli.progress import TerminalProgress
-from recombine.component import find
+from recombine.component import find, kinds
 from recombine.engines.base import Plan, plan
 from recombine.engines.local import LocalEngine
 from recombine.errors import BadInput
@@ -20,6 +20,9 @@ from recombine.store.store import Store
 from recombine.studies.base import Study
 from recombine.studies.run import newest_records, run_study, verdicts_of
 from recombine.training.config import RunConfig
+
+ALL = "all"
+"""In the place of a study's name: every one."""
 
 
 def use_cache() -> None:
@@ -43,14 +46,45 @@ def run_command(
     as_json: bool,
     dry_run: bool,
 ) -> None:
-    """Run a study."""
+    """Run a study, or `all` of them in turn."""
+    if name == ALL and (report is not None or overrides):
+        raise BadInput(
+            "--report and settings belong to one study.",
+            fix="run it by its name, or `recombine report STUDY`",
+        )
+    documents, failed = [], []
+    for one in kinds("studies") if name == ALL else (name,):
+        if name == ALL and not as_json:
+            errors().print(f"\n{one}", style="bold", highlight=False)
+        document = _run_one(one, overrides, profile, store_path, report, as_json=as_json, dry_run=dry_run)
+        documents.append(document)
+        failed += document.get("sweep", {}).get("failed", ())
+    if as_json:
+        print_json(documents if name == ALL else documents[0])
+    if failed:
+        raise Told(
+            f"{len(failed)} runs failed: {', '.join(failed[:5])}.",
+            fix="`recombine show RUN` says at which step; a lower rate often helps",
+        )
+
+
+def _run_one(
+    name: str,
+    overrides: Sequence[str],
+    profile: str,
+    store_path: Path,
+    report: Path | None,
+    *,
+    as_json: bool,
+    dry_run: bool,
+) -> dict[str, Any]:
+    """Run one study; prints its tables unless they are wanted as JSON, and returns them."""
     kind = find("studies", name)
     assert issubclass(kind, Study)
     study = apply(kind.profile(profile), overrides)
     configs = [config for config, _ in study.runs()]
     if dry_run:
-        _print_plan(plan(_existing(store_path), configs, study.measurements()), configs, as_json)
-        return
+        return _plan_document(plan(_existing(store_path), configs, study.measurements()), configs, as_json)
     store = Store(store_path)
     ahead = plan(store, configs, study.measurements())
     if report is not None:
@@ -62,35 +96,27 @@ def run_command(
         result = run_study(study, profile, store, LocalEngine(), progress, overrides)
     profile = result.profile
     # As everywhere else: corrected together with the other studies of the store.
-    records = _verdicts(store, study, profile)
+    records = study_verdicts(store, study, profile)
     page = None
     if report is not None:
         page = _write_report(study, profile, store, report)
     overview = study.overview(result.tables)
-    if as_json:
-        print_json(
-            {
-                "study": study.kind,
-                "profile": profile,
-                "verdicts": records,
-                "overview": overview.to_dict("records"),
-                "sweep": dataclasses.asdict(result.sweep),
-                "store": str(store_path),
-                "report": None if page is None else str(page),
-                "problems": store.problems,
-            }
-        )
-    else:
+    if not as_json:
         out = console()
         out.print(table(study.question, list(overview.columns), overview.itertuples(index=False), left=2))
         out.print(verdict_table(records))
         if page is not None:
             out.print(f"report: {page}", highlight=False, markup=False)
-    if result.sweep.failed:
-        raise Told(
-            f"{len(result.sweep.failed)} runs failed: {', '.join(result.sweep.failed[:5])}.",
-            fix="`recombine show RUN` says at which step; a lower rate often helps",
-        )
+    return {
+        "study": study.kind,
+        "profile": profile,
+        "verdicts": records,
+        "overview": overview.to_dict("records"),
+        "sweep": dataclasses.asdict(result.sweep),
+        "store": str(store_path),
+        "report": None if page is None else str(page),
+        "problems": store.problems,
+    }
 
 
 def _existing(path: Path) -> Store | None:
@@ -114,20 +140,20 @@ def _what(ahead: Plan) -> str:
     )
 
 
-def _print_plan(ahead: Plan, configs: Sequence[RunConfig], as_json: bool) -> None:
+def _plan_document(ahead: Plan, configs: Sequence[RunConfig], as_json: bool) -> dict[str, Any]:
     """What would run, and about how long it would take, from the arithmetic of the steps and this machine's speed."""
     from recombine.training.estimate import flops_per_step, machine_flops
 
     work = sum(flops_per_step(config) * config.recipe.steps for config in configs) / max(1, len(configs))
     left = ahead.runs - ahead.done - ahead.failed
     seconds = work * left / machine_flops()
-    if as_json:
-        print_json(dataclasses.asdict(ahead) | {"estimated_seconds": seconds})
-        return
-    out = console()
-    rows = [(field.name, getattr(ahead, field.name)) for field in dataclasses.fields(ahead)]
-    rows.append(("estimated training", f"about {_duration(seconds)} (arithmetic at this machine's speed)"))
-    out.print(table("What would run", ["", ""], [(name, str(value)) for name, value in rows]))
+    if not as_json:
+        rows = [(field.name, getattr(ahead, field.name)) for field in dataclasses.fields(ahead)]
+        rows.append(
+            ("estimated training", f"about {_duration(seconds)} (arithmetic at this machine's speed)")
+        )
+        console().print(table("What would run", ["", ""], [(name, str(value)) for name, value in rows]))
+    return dataclasses.asdict(ahead) | {"estimated_seconds": seconds}
 
 
 def _duration(seconds: float) -> str:
@@ -145,7 +171,9 @@ def train_command(
     find("families", family)
     config = apply(validate(RunConfig, {"family": family}), overrides)
     if dry_run:
-        _print_plan(plan(_existing(store_path), [config], [Scores()]), [config], as_json)
+        document = _plan_document(plan(_existing(store_path), [config], [Scores()]), [config], as_json)
+        if as_json:
+            print_json(document)
         return
     store = Store(store_path)
     use_cache()
@@ -185,7 +213,7 @@ def report_command(
 ) -> None:
     """Write the report of a study that was run."""
     store = Store(store_path, create=False)
-    study, profile = _finished(store, name, profile)
+    study, profile = finished(store, name, profile)
     _check_report(out)
     page = _write_report(study, profile, store, out)
     if as_json:
@@ -194,29 +222,7 @@ def report_command(
         console().print(f"report: {page}", highlight=False, markup=False)
 
 
-def export_command(
-    name: str | None, profile: str | None, out: Path, store_path: Path, *, as_json: bool
-) -> None:
-    """Write a study's results as small files: verdicts, the main table, the figures."""
-    from recombine.figures.save import save_figure
-    from recombine.store.files import explained, finite, write_json
-
-    store = Store(store_path, create=False)
-    study, profile = _finished(store, name, profile)
-    tables = study.tables(store)
-    with explained(out):
-        out.mkdir(parents=True, exist_ok=True)
-        write_json(out / "verdicts.json", finite(_verdicts(store, study, profile)))
-        study.overview(tables).to_csv(out / "overview.csv", index=False, float_format="%.4f")
-        written = [save_figure(figure.chart, out / f"{figure.name}.png") for figure in study.figures(tables)]
-    files = [str(path) for path in (out / "verdicts.json", out / "overview.csv", *written)]
-    if as_json:
-        print_json({"files": files, "study": study.kind, "profile": profile})
-    else:
-        console().print("\n".join(files), highlight=False, markup=False)
-
-
-def _finished(store: Store, name: str | None, profile: str | None) -> tuple[Study, str]:
+def finished(store: Store, name: str | None, profile: str | None) -> tuple[Study, str]:
     """A study that was run into a store (the only one, if none is named), and in which profile."""
     records = newest_records(store, profile)
     if name is not None:
@@ -246,8 +252,8 @@ def _write_report(study: Study, profile: str, store: Store, path: Path) -> Path:
     from recombine.report.study import study_report
 
     record = newest_records(store, profile)[study.kind]
-    return study_report(study, record, store, _verdicts(store, study, profile), path)
+    return study_report(study, record, store, study_verdicts(store, study, profile), path)
 
 
-def _verdicts(store: Store, study: Study, profile: str) -> list[dict[str, Any]]:
+def study_verdicts(store: Store, study: Study, profile: str) -> list[dict[str, Any]]:
     return [record for record in verdicts_of(store, profile) if record["study"] == study.kind]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ def list_command(what: str, store_path: Path, *, as_json: bool) -> None:
     if as_json:
         print_json(run_records(store))
         return
-    columns = ["run", "family", "space", "trained on", "model", "steps", "metric", "in", "held out"]
+    columns = ["run", "family", "space", "trained on", "model", "steps", "score in", "held out"]
     rows = [
         _run_row(
             run.run_id,
@@ -59,7 +60,6 @@ def _run_row(run_id: str, manifest: dict[str, Any], scores: dict[str, Any]) -> t
         trained_on,
         f"{config['model']['kind']} {_numbers(config['model'])}",
         manifest["steps"],
-        scores.get("metric"),
         scores.get("score_in") if failed is None else "failed",
         scores.get("score_held_out") if failed is None else f"at step {failed}",
     )
@@ -161,7 +161,9 @@ def _print_settings(title: str, config: Any) -> None:
     console().print(table(title, ["name", "default", ""], rows, left=3))
 
 
-def verdicts_command(profile: str | None, store_path: Path, *, as_json: bool) -> None:
+def verdicts_command(
+    profile: str | None, store_path: Path, *, as_json: bool, as_markdown: bool = False
+) -> None:
     """Show all verdicts of a store."""
     from recombine.store.store import Store
     from recombine.studies.run import verdicts_of
@@ -169,6 +171,10 @@ def verdicts_command(profile: str | None, store_path: Path, *, as_json: bool) ->
     records = verdicts_of(Store(store_path, create=False), profile)
     if as_json:
         print_json(records)
+    elif as_markdown:
+        from recombine.cli.results import markdown
+
+        sys.stdout.write(markdown(records))
     elif records:
         console().print(verdict_table(records))
     else:

@@ -38,7 +38,7 @@ DEFAULT_STORE = Path("runs")
 
 @app.command
 def run(
-    study: Annotated[str, Parameter(help="The study; `recombine ls studies` lists them.")],
+    study: Annotated[str, Parameter(help="The study, or all; `recombine ls studies` lists them.")],
     *overrides: Overrides,
     profile: Annotated[
         str, Parameter(help="smoke, demo, laptop or paper: same code, other sizes.")
@@ -103,12 +103,13 @@ def verdicts(
     *,
     profile: Annotated[str | None, Parameter(help="Only studies that ran in this profile.")] = None,
     store: StoreOption = DEFAULT_STORE,
+    markdown: Annotated[bool, Parameter(negative="", help="Print the table as Markdown.")] = False,
     json: JsonOption = False,
 ) -> None:
     """The verdicts of all studies in a store, corrected for their number."""
     from recombine.cli.listing import verdicts_command
 
-    verdicts_command(profile, store, as_json=json)
+    verdicts_command(profile, store, as_json=json, as_markdown=markdown)
 
 
 @app.command
@@ -128,15 +129,17 @@ def report(
 
 @app.command
 def export(
-    study: Annotated[str | None, Parameter(help="The study; needed when the store holds several.")] = None,
+    study: Annotated[
+        str | None, Parameter(help="The study, or all; needed when the store holds several.")
+    ] = None,
     *,
     profile: Annotated[str | None, Parameter(help="The profile; else the largest that ran.")] = None,
     out: Annotated[Path, Parameter(name=("--out", "-o"), help="The folder to write into.")] = Path("results"),
     store: StoreOption = DEFAULT_STORE,
     json: JsonOption = False,
 ) -> None:
-    """Write a study's results as small files: verdicts.json, overview.csv, a PNG for each figure."""
-    from recombine.cli.commands import export_command
+    """Write results as small files: verdicts.json, overview.csv, a PNG for each figure; with `all`, also verdicts.md."""
+    from recombine.cli.results import export_command
 
     export_command(study, profile, out, store, as_json=json)
 

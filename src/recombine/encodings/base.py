@@ -46,3 +46,8 @@ class Encoding(Component, abc.ABC):
     def features(self, space: Space, family: Family) -> int:
         """The numbers that the model is given for a task: those of the code, or of its reader."""
         return self.size(space, family)
+
+
+def coefficient_law(family: Family) -> str:
+    """How a family draws coefficients; where it has no such setting every active constituent has a one."""
+    return getattr(family, "coefficients", "k-hot")

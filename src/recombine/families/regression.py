@@ -58,11 +58,12 @@ class RegressionFamily(Family, abc.ABC):
     def pooled(self, tasks: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         single = 1 - tasks["error"] / tasks["spread"]
         grouped = tasks.assign(single=single).groupby(by, sort=False, observed=True)
-        frame = grouped[["error", "spread", "agreement", "power"]].sum()
+        known = [name for name in ("error", "spread", "agreement", "power") if name in tasks.columns]
+        frame = grouped[known].sum()
         frame["r2"] = 1 - frame["error"] / frame["spread"]
         frame["r2_ratio"] = 1 - grouped["ratio"].mean()
         frame["r2_median"] = grouped["single"].median()
-        frame["correlation"] = (
-            frame["agreement"] / (frame["spread"] * frame["power"].clip(lower=1e-30)) ** 0.5
-        )
+        if "power" in known:
+            scale = frame["spread"] * frame["power"].clip(lower=1e-30)
+            frame["correlation"] = frame["agreement"] / scale**0.5
         return frame.reset_index()

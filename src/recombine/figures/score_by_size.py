@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from altair.typing import ChartType
 
+from recombine.figures.along import Along
+from recombine.figures.below import axis_floor, below_axis, below_in_words
 from recombine.figures.summary import replicates_in_words, require, summarise
 from recombine.figures.theme import (
     CONTROL,
@@ -20,7 +22,6 @@ from recombine.figures.theme import (
     themed,
     values,
 )
-from recombine.figures.wording import number as in_words
 
 FLOOR = -0.25
 COLUMNS = ("family", "replicate", "number", "r2_in", "r2_held_out")
@@ -59,12 +60,7 @@ class ScoreBySizeInfo(NamedTuple):
             "can be recombined, so that its held-out score cannot rise. Faint points are single runs. "
             + replicates_in_words(self.summary)
         )
-        if len(self.clipped):
-            text += (
-                f" Triangles under the axis stand for means below {in_words(self.floor)}; the number "
-                "below each is its value."
-            )
-        return text
+        return text + (below_in_words(self.floor) if len(self.clipped) else "")
 
 
 def score_by_size_info(
@@ -81,13 +77,8 @@ def score_by_size_info(
         parts.append(part[np.isfinite(part["r2"])])
     points = pd.concat(parts, ignore_index=True)[["series", "number", "replicate", "r2"]]
     summary = summarise(points, ["series", "number"], "r2")
-    below = bool(len(summary)) and min(summary["mean"].min(), summary["low"].min()) < 0
-    floor = floor if below else 0.0
-    clipped = summary.loc[summary["mean"] < floor, ["series", "number", "mean"]].reset_index(drop=True)
-    # Two series below the axis would hide each other, so each has a row of its own, the lowest last.
-    row = clipped.groupby("series")["mean"].transform("mean").rank(method="dense", ascending=False) - 1
-    clipped = clipped.assign(shown=floor - STRIP * (row + 0.35), label=[in_words(m) for m in clipped["mean"]])
-    strip = STRIP * (float(row.max()) + 1.1) if len(clipped) else 0.0
+    floor = axis_floor(summary, floor)
+    clipped, strip = below_axis(summary, ["series", "number"], floor, STRIP)
     return ScoreBySizeInfo(
         sizes=tuple(sorted({int(size) for size in points["number"]})),
         summary=summary,
@@ -105,7 +96,7 @@ def draw_score_by_size(info: ScoreBySizeInfo) -> ChartType:
     floor, high = info.floor, info.domain[1]
     title = "R²"
     scale = alt.Scale(domain=list(info.domain), nice=False)
-    x = _size_axis(info.sizes)
+    x = _along(info.sizes).encoding("number of training combinations")
     ticks = [tick for tick in (-0.25, 0, 0.25, 0.5, 0.75, 1) if tick >= floor]
     axis = alt.Axis(titleAngle=0, format=".2~f", values=ticks)
     y = alt.Y("shown:Q", scale=scale, title=title, axis=axis)
@@ -161,19 +152,12 @@ def draw_score_by_size(info: ScoreBySizeInfo) -> ChartType:
     return themed(chart, "Scores in and out of distribution against the number of training combinations")
 
 
-def _size_axis(sizes: tuple[int, ...]) -> alt.X:
-    """A logarithmic axis of training-set sizes whose ticks are the sizes themselves."""
-    scale = alt.Scale(type="log", domain=list(_ends(sizes)), nice=False)
-    axis = alt.Axis(values=list(sizes), format="d", grid=False, labelOverlap="greedy")
-    return alt.X("place:Q", title="number of training combinations", scale=scale, axis=axis)
-
-
-def _ends(sizes: tuple[int, ...]) -> tuple[float, float]:
-    return min(sizes) / 1.2, max(sizes) * 1.2
+def _along(sizes: tuple[int, ...]) -> Along:
+    """A logarithmic axis of training-set sizes."""
+    return Along(sizes, log=True, width=WIDTH, ratio=1.2)
 
 
 def _aside(frame: pd.DataFrame, sizes: tuple[int, ...]) -> pd.DataFrame:
     """The frame with a `place` on the axis, a few pixels beside the size, so that no bar hides another."""
-    low, high = _ends(sizes)
-    pixels = np.array([{SERIES[0]: -SHIFT, SERIES[1]: SHIFT}.get(name, 0.0) for name in frame["series"]])
-    return frame.assign(place=frame["number"].to_numpy(float) * (high / low) ** (pixels / WIDTH))
+    pixels = [{SERIES[0]: -SHIFT, SERIES[1]: SHIFT}.get(name, 0.0) for name in frame["series"]]
+    return frame.assign(place=_along(sizes).aside(frame["number"], pixels))

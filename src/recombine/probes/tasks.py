@@ -29,16 +29,18 @@ def over_tasks(
 ) -> dict[str, np.ndarray]:
     """`compute(dynamic, teacher, encoder, row, key)` for each row, as numpy arrays with a leading task axis.
 
+    Names come in the order in which `compute` gave them: sites in the order of the computation.
     The key of a task depends on the name of the region and its place in `rows` alone. So runs of a replicate that
     share their held-out combinations are scored on the very same tasks, whatever else is scored.
     """
     salt = int.from_bytes(hashlib.blake2b(region.encode(), digest_size=4).digest(), "little")
     base = stream_key(setting.data_key, stream, salt)
-    parts: list[dict[str, Any]] = []
+    names: tuple[str, ...] = ()
+    parts: list[tuple[np.ndarray, ...]] = []
     for start in range(0, len(rows), batch):
         index = np.arange(start, start + batch)
         padded = rows[np.minimum(index, len(rows) - 1)]
-        part = _vmapped(
+        names, part = _vmapped(
             compute,
             dynamic,
             setting.teacher,
@@ -48,12 +50,19 @@ def over_tasks(
             jax.numpy.asarray(index),
         )
         parts.append(jax.tree.map(np.asarray, part))
-    return {name: np.concatenate([part[name] for part in parts])[: len(rows)] for name in parts[0]}
+    columns = zip(names, zip(*parts, strict=True), strict=True)
+    return {name: np.concatenate(column)[: len(rows)] for name, column in columns}
 
 
 @compiled
 def _vmapped(compute: Any, dynamic: Any, teacher: Any, encoder: Any, rows: Any, base: Any, index: Any) -> Any:
-    def one(row: Any, number: Any) -> Any:
-        return compute(dynamic, teacher, encoder, row, jax.random.fold_in(base, number))
+    names: list[str] = []
 
-    return jax.vmap(one)(rows, index)
+    def one(row: Any, number: Any) -> Any:
+        found = compute(dynamic, teacher, encoder, row, jax.random.fold_in(base, number))
+        # JAX would sort a dictionary by its names ("hidden 10" before "hidden 2").
+        names[:] = found
+        return tuple(found.values())
+
+    arrays = jax.vmap(one)(rows, index)
+    return tuple(names), arrays

@@ -10,10 +10,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from recombine.component import Component
+from recombine.errors import BadInput
 from recombine.spaces.base import Space
 
 if TYPE_CHECKING:
     from recombine.supports.certificate import Certificate
+    from recombine.supports.promise import Promise
 
 
 class Sampler(eqx.Module):
@@ -36,6 +38,11 @@ class Support(abc.ABC):
     @abc.abstractmethod
     def size(self) -> int:
         """How many combinations can be trained on, exactly."""
+
+    @property
+    def most_parts(self) -> int:
+        """The most constituents that a training combination has."""
+        return self.space.slots
 
     @abc.abstractmethod
     def contains(self, rows: Int[np.ndarray, "n slots"]) -> Bool[np.ndarray, " n"]:
@@ -67,9 +74,28 @@ class SupportKind(Component, abc.ABC):
     def check(self, space: Space) -> None:
         """Raise BadInput if no such support exists for this space. Cheap: nothing is drawn."""
 
+    def obstacle(self, space: Space) -> BadInput | None:
+        """Why there is no support of this kind for this space, whatever number is asked for."""
+        return None
+
+    def require_possible(self, space: Space) -> None:
+        """Raise the obstacle, if there is one, and say which kinds of support exist for the space instead."""
+        error = self.obstacle(space)
+        if error is not None:
+            from recombine.supports.existing import instead
+
+            fix = instead(space) if error.fix is None else f"{error.fix}; {instead(space)}"
+            raise BadInput(error.message, fix=fix)
+
     def length(self, space: Space) -> int | None:
         """How many combinations a listed support has, known before it is drawn; None for a rule."""
         return None
+
+    def promises(self, space: Space) -> Promise:
+        """What the certificate of every support of this kind shows, known before it is drawn."""
+        from recombine.supports.promise import Promise
+
+        return Promise(size=self.length(space))
 
     @abc.abstractmethod
     def draw(self, space: Space, seed: int) -> Support:

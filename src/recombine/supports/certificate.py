@@ -10,7 +10,9 @@ from scipy import sparse, stats
 from scipy.sparse import csgraph
 
 from recombine.errors import BadInput
+from recombine.spaces.base import Space
 from recombine.supports.base import Support
+from recombine.supports.within import alike
 
 EXACT_LIMIT = 200_000
 """Up to so many interactions are checked one by one; beyond that a sample is, and the answer says so."""
@@ -39,6 +41,9 @@ class Certificate:
     """Every constituent occurs in training."""
     connected: bool
     """The graph of constituents that occur together is connected (over all constituents)."""
+    balanced: bool
+    """Constituents that can stand for each other (all modules; the values of a factor) are in equally many
+    training combinations, or in one more."""
     groups: int
     """Number of connected groups of constituents; constituents that are never seen are groups of their own."""
     unseen: tuple[int, ...]
@@ -62,6 +67,11 @@ def _groups(moment: Float[np.ndarray, "width width"]) -> int:
     return int(count)
 
 
+def _balanced(space: Space, usage: Float[np.ndarray, " width"], size: int) -> bool:
+    # Shares are rounded in their sixteenth digit, and one combination of a long list is in the seventh.
+    return all(float(np.ptp(usage[parts])) <= 1 / size + 1e-12 for parts in alike(space))
+
+
 def certify(support: Support, strengths: tuple[int, ...] = (1, 2, 3), seed: int = 0) -> Certificate:
     """The certificate of a support. Strengths that no combination can have are left out."""
     if any(strength < 1 for strength in strengths):
@@ -79,6 +89,7 @@ def certify(support: Support, strengths: tuple[int, ...] = (1, 2, 3), seed: int 
         space_size=support.space.size,
         complete=bool((usage > 0).all()),
         connected=groups == 1,
+        balanced=_balanced(support.space, usage, support.size),
         groups=groups,
         unseen=tuple(int(part) for part in np.nonzero(usage == 0)[0]),
         usage=tuple(float(share) for share in usage),

@@ -68,6 +68,10 @@ class Listed(Support):
     def size(self) -> int:
         return len(self.rows)
 
+    @property
+    def most_parts(self) -> int:
+        return int((self.rows < self.space.width).sum(axis=1).max())
+
     def contains(self, rows: Int[np.ndarray, "n slots"]) -> Bool[np.ndarray, " n"]:
         return self._set.contains(rows)
 

@@ -15,6 +15,8 @@ from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports.base import Sampler, Support, SupportKind
+from recombine.supports.promise import Promise
+from recombine.supports.within import alike, undefined, within
 
 
 class RelabelSampler(Sampler):
@@ -33,8 +35,7 @@ class WithoutPart(Support):
     def __init__(self, space: Space, part: int) -> None:
         super().__init__(space)
         self.part = part
-        self.smaller, kept = _without(space, part)
-        self.labels = np.array([*kept, space.width], np.int32)
+        self.smaller, self.labels = _without(space, part)
 
     @property
     def size(self) -> int:
@@ -63,22 +64,40 @@ class MissingPart(SupportKind):
     part: NonNegativeInt | None = None
     """The number of the constituent that is never seen."""
 
+    def obstacle(self, space: Space) -> BadInput | None:
+        wrong = undefined(self.kind, space)
+        if wrong is not None:
+            return wrong
+        for part in self._candidates(space):
+            wrong = _obstacle(space, part)
+            if wrong is not None:
+                return wrong
+        return None
+
+    def _candidates(self, space: Space) -> tuple[int, ...]:
+        """The parts that may be picked. Those of one factor are alike, so one of each stands for all."""
+        if self.part is not None:
+            return (self.part,) if self.part < space.width else ()
+        return tuple(int(parts[0]) for parts in alike(space))
+
     def check(self, space: Space) -> None:
         if self.part is not None and self.part >= space.width:
             raise BadInput(
                 f"part={self.part}, but the space has {space.width} constituents.",
                 fix=f"choose 0..{space.width - 1}",
             )
-        # Any part may be picked. Those of one factor are alike, so one of each is tried.
-        alike = space.offsets if isinstance(space, ProductSpace) else (0,)
-        for part in alike if self.part is None else (self.part,):
-            held_out = space.size - _without(space, part)[0].size
-            if held_out < 2:
-                raise BadInput(
-                    f"Only {held_out} combination holds constituent {part}, but two must be held out: one to validate "
-                    "and one to test on.",
-                    fix="choose a larger space",
-                )
+        self.require_possible(space)
+
+    def promises(self, space: Space) -> Promise:
+        sizes = {_without(space, part)[0].size for part in self._candidates(space)}
+        return Promise(
+            complete=False,
+            connected=False,
+            # Single constituents connect nothing, so that each is a group of its own.
+            groups=2 if space.slots > 1 else space.width,
+            unseen=1,
+            size=sizes.pop() if len(sizes) == 1 else None,
+        )
 
     def draw(self, space: Space, seed: int) -> WithoutPart:
         self.check(space)
@@ -88,27 +107,30 @@ class MissingPart(SupportKind):
         return WithoutPart(space, part)
 
 
-def _without(space: Space, part: int) -> tuple[Space, list[int]]:
+def _without(space: Space, part: int) -> tuple[Space, Int[np.ndarray, " smaller_width_and_pad"]]:
     """The space without a constituent, and which of the old constituents its constituents are."""
-    kept = [other for other in range(space.width) if other != part]
-    if isinstance(space, SubsetSpace):
-        if space.modules - 1 < space.max_active:
-            raise BadInput(
-                f"Without one of {space.modules} modules no combination of {space.max_active} is left.",
-                fix="raise modules or lower max_active",
-            )
-        smaller = SubsetSpace(
-            modules=space.modules - 1, max_active=space.max_active, min_active=space.min_active
+    found = within(space, [other for other in range(space.width) if other != part])
+    if found is None:
+        raise BadInput(f"Without constituent {part} no combination is left.", fix="choose a larger space")
+    return found
+
+
+def _obstacle(space: Space, part: int) -> BadInput | None:
+    """Why this constituent cannot be missing."""
+    if isinstance(space, SubsetSpace) and space.modules - 1 < space.max_active:
+        return BadInput(
+            f"Without one of {space.modules} modules no combination of {space.max_active} is left.",
+            fix="raise modules or lower max_active",
         )
-        return smaller, kept
     if isinstance(space, ProductSpace):
-        factors = []
-        for (name, values), offset in zip(space.factors, space.offsets, strict=True):
-            index = part - offset
-            if 0 <= index < len(values):
-                values = values[:index] + values[index + 1 :]
-                if not values:
-                    raise BadInput(f"Factor {name!r} has one value only; without it nothing is left.")
-            factors.append((name, values))
-        return ProductSpace(factors=tuple(factors)), kept
-    raise BadInput(f"missing-part is not defined for a space of kind {space.kind!r}.")
+        for (name, values), parts in zip(space.factors, alike(space), strict=True):
+            if len(values) == 1 and part in parts:
+                return BadInput(f"Factor {name!r} has one value only; without it nothing is left.")
+    held_out = space.size - _without(space, part)[0].size
+    if held_out < 2:
+        return BadInput(
+            f"Only {held_out} combination holds constituent {part}, but two must be held out: one to validate "
+            "and one to test on.",
+            fix="choose a larger space",
+        )
+    return None

@@ -9,6 +9,7 @@ from typing import Literal
 import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from scipy import sparse
 
 from recombine.errors import BadInput
 from recombine.supports.base import Support
@@ -16,9 +17,12 @@ from recombine.supports.drawing import SMALL, distinct_rows, seed_key, shuffled
 from recombine.supports.listed import Listed
 from recombine.supports.rows import RowSet, row_hash
 
-Region = Literal["trained", "held_out", "rest", "all_pairs_met", "some_pairs_unmet", "part_unseen"]
+Region = Literal[
+    "trained", "held_out", "rest", "all_pairs_met", "some_pairs_unmet", "part_unseen", "more_parts"
+]
 """`held_out` is the reserved common test where the support reserves one, and else everything not trained on.
-`rest` is what is neither trained on nor held out. The last three cut `held_out` by coverage."""
+`rest` is what is neither trained on nor held out. The next three cut `held_out` by coverage. `more_parts` is what is
+held out and has more constituents than any combination that is trained on."""
 
 Side = Literal["validation", "test"]
 """Held-out combinations are cut in two by a hash, so that nothing tuned on one side is scored on it."""
@@ -26,6 +30,9 @@ Side = Literal["validation", "test"]
 STRATA: tuple[Region, ...] = ("all_pairs_met", "some_pairs_unmet", "part_unseen")
 
 VALIDATION_SHARE = 0.25
+
+BLOCK = 2**22
+"""How many pairs of combinations are compared at a time."""
 
 CUT = int(VALIDATION_SHARE * 2**64)
 """Combinations whose hash lies below this are for validation."""
@@ -40,6 +47,38 @@ def stratum(rows: Int[np.ndarray, "n slots"], moment: Float[np.ndarray, "width w
     seen = met[rows, rows].all(axis=1)
     pairs = met[rows[:, :, None], rows[:, None, :]].all(axis=(1, 2))
     return np.where(~seen, "part_unseen", np.where(pairs, "all_pairs_met", "some_pairs_unmet"))
+
+
+def distance(
+    rows: Int[np.ndarray, "n slots"], support_rows: Int[np.ndarray, "m slots"], width: int
+) -> Int[np.ndarray, " n"]:
+    """By how many constituents each combination differs from the nearest trained one: added, dropped or replaced.
+
+    That is the larger number of constituents of the two, less those that they share. `width` is that of the space.
+    """
+    if not len(support_rows):
+        raise BadInput("There is no trained combination to measure a distance to.")
+    trained = _holding(support_rows, width)
+    lengths = np.diff(trained.indptr)
+    found = []
+    block = max(1, BLOCK // len(support_rows))
+    for start in range(0, len(rows), block):
+        asked = _holding(rows[start : start + block], width)
+        own = np.diff(asked.indptr)
+        # Sparse: only pairs that share a constituent stand in it. All others differ by the longer of the two.
+        shared = (asked @ trained.T).tocoo()
+        nearest = np.maximum(own, lengths.min())
+        np.minimum.at(nearest, shared.row, np.maximum(own[shared.row], lengths[shared.col]) - shared.data)
+        found.append(nearest)
+    return np.concatenate([np.empty(0, np.int64), *found]).astype(np.int64)
+
+
+def _holding(rows: Int[np.ndarray, "n slots"], width: int) -> sparse.csr_array:
+    """Which constituents each combination holds, as a sparse matrix."""
+    used = np.asarray(rows) < width
+    starts = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
+    parts = np.asarray(rows)[used]
+    return sparse.csr_array((np.ones(len(parts), np.int64), parts, starts), shape=(len(rows), width))
 
 
 def side(rows: Int[np.ndarray, "n slots"], seed: int, cut: int = CUT) -> np.ndarray:
@@ -83,6 +122,8 @@ class Regions:
             return held_out
         if region == "rest":
             return ~trained & ~held_out
+        if region == "more_parts":
+            return held_out & ((rows < self.support.space.width).sum(axis=1) > self.support.most_parts)
         return held_out & (stratum(rows, self.moment) == region)
 
     def rows(self, region: Region, number: int, which: Side | None = None) -> Int[np.ndarray, "n slots"]:
@@ -115,6 +156,8 @@ class Regions:
             return bool(np.diag(met).all())
         if region == "some_pairs_unmet":
             return bool((met | (self.support.space.second_moment() == 0)).all())
+        if region == "more_parts":
+            return self.support.most_parts >= self.support.space.slots
         return region == "rest"
 
     def require(self, region: Region, number: int, which: Side | None = None) -> Int[np.ndarray, "n slots"]:

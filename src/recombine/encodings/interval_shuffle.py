@@ -1,0 +1,56 @@
+"""The unit interval is cut into pieces and these are permuted: near coefficients have distant codes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+from pydantic import Field
+
+from recombine.encodings.base import Encoder, Encoding
+from recombine.families.base import Family, Task, Teacher
+from recombine.spaces.base import Space
+
+NEAR = 1e-6
+"""A number so near below a cut counts as the cut: .7 is a little less than 7/10 in floating point."""
+
+
+class IntervalShuffleEncoder(Encoder):
+    """Moves every coordinate to its interval's new place and keeps the offset in the interval."""
+
+    places: Int[Array, " place"]
+    """Where each interval goes. The last entry is the number one, which stays."""
+
+    def __call__(self, task: Task, teacher: Teacher, key: Array) -> Float[Array, " code"]:
+        return self.forward(task.vector)
+
+    def forward(self, vector: Float[Array, " width"]) -> Float[Array, " width"]:
+        """The code of a task vector, whose coordinates are in [0, 1]."""
+        return self._move(vector, self.places)
+
+    def inverse(self, code: Float[Array, " width"]) -> Float[Array, " width"]:
+        """The task vector of a code."""
+        return self._move(code, jnp.argsort(self.places))
+
+    def _move(self, values: Float[Array, " width"], places: Int[Array, " place"]) -> Float[Array, " width"]:
+        intervals = len(places) - 1
+        old = jnp.clip(jnp.floor((values + NEAR) * intervals), 0, intervals).astype(jnp.int32)
+        # Ones and numbers that stay are not touched by rounding.
+        return values + (places[old] - old) / intervals
+
+
+class IntervalShuffle(Encoding):
+    """The model sees every coordinate of z through one permutation of the intervals of [0, 1]; exact ones stay."""
+
+    kind: Literal["interval-shuffle"] = "interval-shuffle"
+    intervals: int = Field(default=10, ge=2, le=1000)
+    """How many intervals [0, 1] is cut into."""
+
+    def size(self, space: Space, family: Family) -> int:
+        return space.width
+
+    def draw(self, space: Space, family: Family, key: Array) -> IntervalShuffleEncoder:
+        places = jax.random.permutation(key, self.intervals)
+        return IntervalShuffleEncoder(jnp.append(places, self.intervals))

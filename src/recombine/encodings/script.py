@@ -1,0 +1,164 @@
+"""The words of a space: its sentences as a fixed template with a phrase for each factor, and their tokens.
+
+A family that has words of its own provides `sentence(space, constituents) -> str`, a plain Python function. Where it
+has none, a sentence names each factor and its value. Either way the template is found by changing one factor at a
+time, so the work grows with the number of constituents and not with that of their combinations.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from recombine.errors import BadInput
+from recombine.families.base import Family
+from recombine.spaces.base import Space
+from recombine.spaces.product import ProductSpace
+
+PAD = 0
+"""The token that is no word. Words are numbered from 1."""
+
+TRIALS = 64
+"""How many random combinations are spoken to see that the template holds."""
+
+Ids = tuple[int, ...]
+"""Tokens: the numbers of words."""
+
+
+def words_of(text: str) -> list[str]:
+    """The words and punctuation marks of a text, in small letters."""
+    return re.findall(r"\w+(?:['-]\w+)*|[^\w\s]", text.lower())
+
+
+@dataclasses.dataclass(frozen=True)
+class Script:
+    """How the combinations of a space are said."""
+
+    space: ProductSpace
+    family: Family
+    vocabulary: tuple[str, ...]
+    """All words. The number of the first is 1."""
+    order: tuple[int, ...]
+    """The factors in the order in which they are spoken."""
+    fixed: tuple[Ids, ...]
+    """What is said before each factor's phrase, and after the last."""
+    phrases: tuple[Ids, ...]
+    """What is said of each constituent."""
+
+    @property
+    def length(self) -> int:
+        """The words of the longest sentence."""
+        longest = (max(map(len, phrases)) for phrases in self._by_factor())
+        return sum(map(len, self.fixed)) + sum(longest)
+
+    def _by_factor(self) -> list[tuple[Ids, ...]]:
+        ends = zip(self.space.offsets, self.space.levels, strict=True)
+        return [self.phrases[offset : offset + level] for offset, level in ends]
+
+    def tokenize(self, text: str) -> Ids:
+        """The numbers of a text's words."""
+        numbers = {word: number for number, word in enumerate(self.vocabulary, start=1)}
+        words = words_of(text)
+        unknown = sorted(set(words) - set(numbers))
+        if unknown:
+            raise BadInput(
+                f"No sentence of this space has the words {', '.join(unknown)}.",
+                fix=f"known: {', '.join(self.vocabulary)}",
+            )
+        return tuple(numbers[word] for word in words)
+
+    def sentence_of(self, row: Sequence[int] | np.ndarray) -> str:
+        """The sentence of a combination."""
+        return spoken(self.space, self.family, self.space.constituents(row))
+
+    def compose(self, row: Sequence[int] | np.ndarray) -> Ids:
+        """The tokens of a combination's sentence by the template."""
+        parts: list[Ids] = []
+        for words, factor in zip(self.fixed, self.order, strict=False):
+            parts += [words, self.phrases[int(row[factor])]]
+        return tuple(itertools.chain(*parts, self.fixed[-1]))
+
+
+def spoken(space: ProductSpace, family: Family, constituents: tuple[int, ...]) -> str:
+    """The sentence of a combination: the family's own, or each factor and its value."""
+    own = getattr(family, "sentence", None)
+    if own is not None:
+        return own(space, constituents)
+    spans = zip(space.factors, space.offsets, constituents, strict=True)
+    return " ".join(f"{name} {values[part - offset]}" for (name, values), offset, part in spans)
+
+
+def script_of(space: Space, family: Family) -> Script:
+    """The script of a space. Raises BadInput where its combinations cannot be said by one template."""
+    if not isinstance(space, ProductSpace):
+        raise BadInput(
+            f"Sentences need a space of factors whose values have names; {space.kind!r} spaces have no words.",
+            fix="space=product with factors such as {'colour': ['red', 'blue'], 'shape': 3}, or another encoding",
+        )
+    variants = [_variants(space, family, factor) for factor in range(space.slots)]
+    cuts = [_common(sentences) for sentences in variants]
+    base = variants[0][0]
+    spans = [(start, len(base) - after) for start, after in cuts]
+    order = tuple(sorted(range(space.slots), key=lambda factor: spans[factor]))
+    vocabulary = tuple(sorted(set(itertools.chain(*itertools.chain(*variants)))))
+    numbers = {word: number for number, word in enumerate(vocabulary, start=1)}
+
+    def ids(words: Sequence[str]) -> Ids:
+        return tuple(numbers[word] for word in words)
+
+    edges = [0, *itertools.chain(*(spans[factor] for factor in order)), len(base)]
+    fixed = tuple(ids(base[start:end]) for start, end in zip(edges[::2], edges[1::2], strict=True))
+    phrases = tuple(
+        ids(words[start : len(words) - after])
+        for sentences, (start, after) in zip(variants, cuts, strict=True)
+        for words in sentences
+    )
+    script = Script(space, family, vocabulary, order, fixed, phrases)
+    _check(script, rising=edges == sorted(edges))
+    return script
+
+
+def _variants(space: ProductSpace, family: Family, factor: int) -> list[list[str]]:
+    """The words of the sentences in which one factor has each of its values and the others their first."""
+    made = []
+    for value in range(space.levels[factor]):
+        parts = list(space.offsets)
+        parts[factor] += value
+        made.append(words_of(spoken(space, family, tuple(parts))))
+    return made
+
+
+def _common(sentences: list[list[str]]) -> tuple[int, int]:
+    """How many words all sentences have in common at their beginning, and at their end after that."""
+
+    def shared(lists: list[list[str]]) -> int:
+        aligned = zip(*lists, strict=False)
+        return sum(1 for _ in itertools.takewhile(lambda words: len(set(words)) == 1, aligned))
+
+    start = shared(sentences)
+    return start, shared([words[start:][::-1] for words in sentences])
+
+
+def _check(script: Script, rising: bool) -> None:
+    """Values have words of their own, and the template gives the sentences of other combinations too."""
+    for (name, values), phrases in zip(script.space.factors, script._by_factor(), strict=True):
+        if len(set(phrases)) < len(phrases):
+            raise BadInput(
+                f"Two values of the factor {name!r} have the same words: {', '.join(values)}.",
+                fix="give each value a name that differs in more than capitals and spaces",
+            )
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, script.space.levels, (TRIALS, script.space.slots))
+    values[0] = np.array(script.space.levels) - 1
+    for row in values + np.array(script.space.offsets):
+        sentence = script.sentence_of(row)
+        known = set(words_of(sentence)) <= set(script.vocabulary)
+        if not (rising and known and script.compose(row) == script.tokenize(sentence)):
+            raise BadInput(
+                f"The sentence {sentence!r} is not made by the template of the others.",
+                fix="let `sentence` of the family give each factor one phrase, at the same place in every sentence",
+            )

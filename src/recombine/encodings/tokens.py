@@ -1,0 +1,48 @@
+"""Integers: each constituent's number, then its coefficient in tenths."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from recombine.encodings.base import Encoder, Encoding, coefficient_law
+from recombine.errors import BadInput
+from recombine.families.base import Family, Task, Teacher
+from recombine.spaces.base import Space
+
+TENTHS = 10
+"""A coefficient is written as a whole number of tenths: 6 is .6."""
+
+
+class TokensEncoder(Encoder):
+    """Shows 0, tenths of part 0, 1, tenths of part 1, ..."""
+
+    def __call__(self, task: Task, teacher: Teacher, key: Array) -> Float[Array, " code"]:
+        # Rounded, for ten times .6 need not be 6 in floating point.
+        values = jnp.round(TENTHS * task.vector)
+        numbers = jnp.arange(len(values), dtype=values.dtype)
+        return jnp.stack([numbers, values], axis=1).ravel()
+
+
+class Tokens(Encoding):
+    """The model sees 2M raw integers, the published "language".
+
+    Published: numbers and coefficients of the modules, interleaved, as integers, 2M in all. Open: their order and
+    unit. Here every module has its place, the absent ones with coefficient 0 (else z would not be linear in
+    the code, and the published linear decoder is perfect), and the unit is a tenth.
+    """
+
+    kind: Literal["tokens"] = "tokens"
+
+    def size(self, space: Space, family: Family) -> int:
+        if coefficient_law(family) == "continuous":
+            raise BadInput(
+                "The encoding 'tokens' writes coefficients as whole tenths; those of this family are continuous.",
+                fix="encoding=token-embedding, or family.coefficients=discrete",
+            )
+        return 2 * space.width
+
+    def draw(self, space: Space, family: Family, key: Array) -> TokensEncoder:
+        return TokensEncoder()

@@ -1,0 +1,243 @@
+"""A grid world with a goal of four parts: where, what to do, in which maze, with which object."""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Int
+
+from recombine.errors import BadInput
+from recombine.families.base import Task
+from recombine.families.classification import ClassificationFamily
+from recombine.families.episode import Episode
+from recombine.families.grid import (
+    MOVES,
+    GridTeacher,
+    Play,
+    distances,
+    neighbours,
+    pick,
+    picture,
+    played,
+    shifts,
+)
+from recombine.spaces.base import Space
+from recombine.spaces.product import ProductSpace
+
+FACTORS: Mapping[str, tuple[str, ...]] = {
+    "quadrant": ("top left", "top right", "bottom left", "bottom right"),
+    "interaction": ("lift", "push", "open", "paint", "clean"),
+    "maze": ("birch", "cedar", "holly", "maple", "willow"),
+    "object": ("bell", "crate", "drum", "lamp", "urn"),
+}
+"""The factors in their order, and the most values that each can have, with the names that they have by default."""
+
+PHRASES = (
+    ("quadrant", "in the {} quadrant,"),
+    ("interaction", "{}"),
+    ("object", "the {}"),
+    ("maze", "of the {} maze"),
+)
+TYPES, MAZES = len(FACTORS["object"]), len(FACTORS["maze"])
+OBJECTS = 5
+"""The goal and four distractors."""
+
+
+def longest(grid: int) -> int:
+    """The most moves between two cells of a maze: three more than between corners of the open grid."""
+    return 2 * grid + 1
+
+
+def quadrants(grid: int) -> Bool[np.ndarray, "quadrant cell"]:
+    """Which cells lie in each quadrant. The middle row and column lie in none."""
+    half = np.arange(grid) - grid // 2
+    sides = (half < 0, half > 0)
+    return np.stack([np.outer(down, right).ravel() for down in sides for right in sides])
+
+
+@functools.cache
+def mazes(grid: int) -> Bool[np.ndarray, "maze cell"]:
+    """The free cells of each maze: the same for ever.
+
+    A quarter of the cells are walls, put one by one at random wherever all free cells remain connected, no way is longer
+    than `longest`, and each quadrant keeps as many free cells as there may be objects in it.
+    """
+    made = []
+    for number in range(MAZES):
+        # Of Python's generator `random` alone is promised to give the same numbers in every version.
+        source = random.Random(1000 * grid + number)
+        free = np.ones((grid, grid), bool)
+        for cell in sorted(range(grid * grid), key=lambda _: source.random()):
+            if np.sum(~free) == grid * grid // 4:
+                break
+            free.flat[cell] = False
+            inside = free.ravel()
+            apart = distances(free)[np.ix_(inside, inside)].max() > longest(grid)
+            if apart or np.min(quadrants(grid) @ inside.astype(int)) < OBJECTS:
+                free.flat[cell] = True
+        made.append(free.ravel())
+    return np.stack(made)
+
+
+@functools.cache
+def first_moves(grid: int) -> Int[np.ndarray, "maze goal cell"]:
+    """The first move of a shortest way from each cell to each goal: the lowest where several are."""
+    tables = []
+    for free in mazes(grid).reshape(MAZES, grid, grid):
+        tables.append(np.argmin(distances(free)[:, neighbours(free)], axis=2))
+    return np.stack(tables).astype(np.int8)
+
+
+class GoalsTeacher(GridTeacher):
+    """Mazes with the ways through them. Nothing of it is random: replicates differ in all else."""
+
+    space: ProductSpace = eqx.field(static=True)
+    grid: int = eqx.field(static=True)
+    free: Bool[Array, "maze cell"]
+    ways: Int[Array, "maze goal cell"]
+    """The first move on the way to a goal."""
+
+    @property
+    def horizon(self) -> int:
+        return longest(self.grid) + 1
+
+    @property
+    def types(self) -> int:
+        return TYPES
+
+    @property
+    def outputs(self) -> int:
+        return len(MOVES) + len(FACTORS["interaction"])
+
+    def task(self, row: Int[Array, " slots"], key: Array) -> Task:
+        return Task(row, jnp.ones(self.space.slots), self.space.vector(row))
+
+    def play(self, task: Task, key: Array) -> Play:
+        quadrant, interaction, maze, wanted = task.combination - jnp.asarray(self.space.offsets)
+        free = self.free[maze]
+        start, cells, types = self._scene(free, jnp.asarray(quadrants(self.grid))[quadrant], wanted, key)
+        ways, moves = self.ways[maze, cells[0]], jnp.asarray(shifts(self.grid))
+
+        def step(cell: Array, _: None) -> tuple[Array, tuple[Array, Array]]:
+            there = cell == cells[0]
+            after = jnp.where(there, cell, cell + moves[ways[cell]])
+            return after, (cell, jnp.where(there, len(MOVES) + interaction, ways[cell]))
+
+        _, (agent, actions) = jax.lax.scan(step, start, None, length=self.horizon)
+        return Play(
+            walls=~free,
+            cells=cells,
+            types=types,
+            present=jnp.ones((self.horizon, OBJECTS), bool),
+            agent=agent,
+            actions=actions,
+            # Who interacts stays, and interacts for ever.
+            going=jnp.concatenate([jnp.ones(1, bool), actions[:-1] < len(MOVES)]),
+        )
+
+    def _scene(
+        self, free: Bool[Array, " cell"], region: Bool[Array, " cell"], wanted: Int[Array, ""], key: Array
+    ) -> tuple[Int[Array, ""], Int[Array, " thing"], Int[Array, " thing"]]:
+        """Where the agent begins, and the objects: the goal first.
+
+        The second has the wanted type and stands in another quadrant, the third has another type and stands in the wanted
+        one: neither place nor type alone tells the goal. The others stand in any quadrant and have any type that
+        leaves the goal the only one of its type in its quadrant.
+        """
+        by_place, by_type = jax.random.split(key)
+        chances = jax.random.uniform(by_place, (OBJECTS + 1, len(free)))
+        anywhere = free & jnp.asarray(quadrants(self.grid).any(axis=0))
+        cells: list[Array] = []
+        for chance, allowed in zip(
+            chances, (region, anywhere & ~region, region, anywhere, anywhere, free), strict=True
+        ):
+            taken = jnp.zeros_like(free).at[jnp.asarray(cells, jnp.int32)].set(True)
+            cells.append(pick(chance, allowed & free & ~taken))
+        *objects, start = cells
+        inside = region[jnp.stack(objects)]
+        # How far round the circle of types from the wanted one; inside the region never all the way.
+        other = inside + jnp.floor(jax.random.uniform(by_type, (OBJECTS,)) * (TYPES - inside))
+        turn = other.astype(jnp.int32).at[:2].set(0)
+        return start, jnp.stack(objects), (wanted + turn) % TYPES
+
+    def episode(self, task: Task, key: Array) -> Episode:
+        play = played(self, task, key)
+        values = dict(self.space.factors)
+        names = values["object"] + FACTORS["object"][len(values["object"]) :]
+        kinds = [names[int(kind)] for kind in np.asarray(play.types)]
+        title = sentence(self.space, self.space.constituents(np.asarray(task.combination)))
+        return picture(play, title, (*MOVES, *values["interaction"]), kinds, wanted=0)
+
+
+def sentence(space: ProductSpace, constituents: Sequence[int]) -> str:
+    """A goal in words: the phrases of its parts, one after the other."""
+    chosen = {}
+    for (factor, values), offset, part in zip(
+        space.factors, space.offsets, sorted(constituents), strict=True
+    ):
+        chosen[factor] = values[part - offset]
+    return " ".join(template.format(chosen[factor]) for factor, template in PHRASES)
+
+
+class Goals(ClassificationFamily):
+    """Go to the one object of this type in this quadrant and do this with it, through the maze of this name."""
+
+    kind: Literal["goals"] = "goals"
+    defaults: ClassVar[Mapping[str, Any]] = {
+        **ClassificationFamily.defaults,
+        "space": {"kind": "product", "factors": FACTORS},
+        "encoding": "sentences",
+        "model": {"kind": "mlp", "depth": 2},
+        "recipe": {"kind": "fast", "samples": 16},
+    }
+    grid: Literal[7, 11] = 7
+    """Cells along each side. An episode has at most 2 x grid + 2 steps: the longest way, then the interaction."""
+
+    def check(self, space: Space) -> None:
+        given = (
+            {name: len(values) for name, values in space.factors} if isinstance(space, ProductSpace) else {}
+        )
+        most = {name: len(values) for name, values in FACTORS.items()}
+        if list(given) != list(most) or any(given[name] > most[name] for name in most):
+            wanted = " x ".join(f"{name} ({number})" for name, number in most.items())
+            raise BadInput(
+                f"Goals are made of the factors {wanted}, in this order and with at most so many values; "
+                f"got {space.title}.",
+                fix="leave the space out: the family brings it",
+            )
+
+    @property
+    def horizon(self) -> int:
+        return longest(self.grid) + 1
+
+    @property
+    def input_size(self) -> int:
+        return self.grid**2 * (TYPES + 2)
+
+    @property
+    def output_size(self) -> int:
+        return len(MOVES) + len(FACTORS["interaction"])
+
+    def phrases(self, space: Space) -> tuple[tuple[str, str], ...]:
+        """The phrase of each factor, in the order of a sentence: its name, and a template for its value."""
+        self.check(space)
+        return PHRASES
+
+    def sentence(self, space: Space, constituents: Sequence[int]) -> str:
+        """A combination in words."""
+        self.check(space)
+        assert isinstance(space, ProductSpace)
+        return sentence(space, constituents)
+
+    def draw(self, space: Space, key: Array) -> GoalsTeacher:
+        self.check(space)
+        assert isinstance(space, ProductSpace)
+        ways = jnp.asarray(first_moves(self.grid))
+        return GoalsTeacher(space=space, grid=self.grid, free=jnp.asarray(mazes(self.grid)), ways=ways)

@@ -1,0 +1,308 @@
+"""A picture of one episode in a grid world: walls, objects and what they are worth, and the agent's way."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import altair as alt
+import numpy as np
+import pandas as pd
+from altair.typing import ChartType
+
+from recombine.errors import BadInput
+from recombine.figures.palette import COLOURS
+from recombine.figures.theme import INK, message_chart, themed, unique_labels, values
+from recombine.figures.wording import NOTHING, signed
+
+FLOOR, WALL = "#e9ecf0", "#59626d"
+EARLY, LATE = (141, 179, 221), (18, 63, 120)
+"""The way grows darker with time."""
+STAR = "M0,-1L0.27,-0.36L0.95,-0.31L0.43,0.13L0.59,0.81L0,0.45L-0.59,0.81L-0.43,0.13L-0.95,-0.31L-0.27,-0.36Z"
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", STAR, "triangle-down")
+GRID_WIDTH = 620
+LARGEST, LEAST = 56.0, 22.0
+"""Sides of a cell in pixels."""
+ROOMY = 34
+"""In a cell of this side every step has its number; in smaller ones every fifth or tenth has."""
+ASIDE = 0.16
+"""How far a later visit stands from an earlier one, in cells."""
+MOST_LINES = 4
+
+
+class EpisodeObject(NamedTuple):
+    """A thing in the grid."""
+
+    row: int
+    col: int
+    name: str
+    value: float | None = None
+    """What it is worth, for instance its reward."""
+
+
+class EpisodeInfo(NamedTuple):
+    """What the figure shows. Make it with `episode_info`, which checks it."""
+
+    walls: np.ndarray
+    """height x width, true where there is a wall."""
+    objects: tuple[EpisodeObject, ...]
+    path: tuple[tuple[int, int], ...]
+    """(row, column) of the agent at its start and after each action."""
+    actions: tuple[str, ...]
+    """One word a step, or none at all."""
+    title: str
+    """The instruction, or the name of the episode."""
+    caption: str
+    """How to read the figure."""
+
+
+def episode_info(
+    walls: np.ndarray,
+    objects: Sequence[EpisodeObject] = (),
+    path: Sequence[tuple[int, int]] = (),
+    actions: Sequence[str] = (),
+    title: str = "",
+    caption: str = "",
+) -> EpisodeInfo:
+    """An episode whose parts fit together: all within the grid, an action for each step."""
+    grid = np.asarray(walls, bool)
+    if grid.ndim != 2:
+        raise BadInput(
+            f"The walls of an episode form a grid of height x width; these have the shape {grid.shape}.",
+            fix="pass one grid, not a batch of them",
+        )
+    way = tuple((int(row), int(col)) for row, col in path)
+    things = tuple(EpisodeObject(int(r), int(c), str(name), value) for r, c, name, value in objects)
+    for what, row, col in [
+        *(("the path", *at) for at in way),
+        *((repr(o.name), o.row, o.col) for o in things),
+    ]:
+        if not (0 <= row < grid.shape[0] and 0 <= col < grid.shape[1]):
+            raise BadInput(
+                f"A cell of {what}, row {row} and column {col}, lies outside the grid of "
+                f"{grid.shape[0]} rows and {grid.shape[1]} columns.",
+                fix="give (row, column), both counted from 0",
+            )
+    if actions and len(actions) != len(way) - 1:
+        raise BadInput(
+            f"A path of {len(way)} cells has {max(len(way) - 1, 0)} steps, but there are {len(actions)} "
+            "actions.",
+            fix="the path holds the start and the cell after each action",
+        )
+    return EpisodeInfo(grid, things, way, tuple(map(str, actions)), title, caption or CAPTION)
+
+
+CAPTION = (
+    "One episode from above. Dark squares are walls. The line is the agent's way from its start to its end, "
+    "paler first and darker later; small numbers say at which steps it stood there. Beside it are the "
+    "objects and what they are worth."
+)
+
+
+def actions_in_words(actions: Sequence[str]) -> str:
+    """`1\N{EN DASH}3 right, 4 up`: equal actions in a row are said once."""
+    parts, step = [], 1
+    for word, same in itertools.groupby(actions):
+        count = len(list(same))
+        numbers = str(step) if count == 1 else f"{step}{NOTHING}{step + count - 1}"
+        parts.append(f"{numbers} {word}")
+        step += count
+    return ", ".join(parts)
+
+
+def episode_kinds(info: EpisodeInfo) -> dict[tuple[str, float | None], str]:
+    """The kinds of objects, by name and value, with their words in the legend: worth, and when reached."""
+    words = {}
+    for name, value in dict.fromkeys((one.name, one.value) for one in info.objects):
+        cells = {(one.row, one.col) for one in info.objects if (one.name, one.value) == (name, value)}
+        first = [info.path.index(cell) for cell in cells if cell in info.path]
+        worth = "" if value is None else f": {signed(value, 0 if float(value).is_integer() else 2)}"
+        reached = f", reached at step {', '.join(map(str, sorted(first)))}" if first else ""
+        words[name, value] = f"{name}{worth}{reached}"
+    return dict(zip(words, unique_labels(list(words.values())), strict=True))
+
+
+def episode_segments(info: EpisodeInfo) -> pd.DataFrame:
+    """The way in pieces: step, x, y, x2, y2, angle (degrees, 0 is up, clockwise) and whether it is a jump.
+
+    A cell that is entered again is entered a little aside, so that no piece lies on another. Steps that stay
+    where they are have no piece.
+    """
+    visits: dict[tuple[int, int], int] = {}
+    places: list[tuple[float, float]] = []
+    for at, cell in enumerate(info.path):
+        if at == 0 or cell != info.path[at - 1]:
+            visits[cell] = visits.get(cell, -1) + 1
+        aside = ASIDE * ((visits[cell] + 1) // 2) * (-1 if visits[cell] % 2 else 1)
+        aside = max(-0.32, min(0.32, aside))
+        places.append((cell[1] + 0.5 + aside, cell[0] + 0.5 + aside))
+    rows = []
+    for step, (before, after) in enumerate(itertools.pairwise(info.path), start=1):
+        if before == after:
+            continue
+        (x, y), (x2, y2) = places[step - 1], places[step]
+        angle = math.degrees(math.atan2(x2 - x, y - y2)) % 360
+        jump = abs(before[0] - after[0]) + abs(before[1] - after[1]) > 1
+        rows.append((step, x, y, x2, y2, angle, jump))
+    return pd.DataFrame(rows, columns=["step", "x", "y", "x2", "y2", "angle", "jump"])
+
+
+def episode_steps(info: EpisodeInfo) -> dict[tuple[int, int], list[int]]:
+    """For each cell the steps after which the agent stood there; the start is step 0."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for step, cell in enumerate(info.path):
+        found.setdefault(cell, []).append(step)
+    return found
+
+
+def draw_episode(info: EpisodeInfo) -> ChartType:
+    """The figure: the grid, the way, the objects; the actions stand under the title."""
+    height, width = info.walls.shape
+    if not info.walls.size:
+        return message_chart("No episode yet: the grid is empty.")
+    cell = max(LEAST, min(LARGEST, GRID_WIDTH / max(height, width)))
+    x, y = _place("x", width), _place("y", height)
+    layers = [
+        *_tiles(info, x, y),
+        *_way(info, x, y, cell),
+        *_objects(info, x, y, cell),
+        *_words(info, cell, x, y),
+    ]
+    room = max(60, int((cell * width + 260) / 6.4))
+    lines = textwrap.wrap(actions_in_words(info.actions), room)
+    if len(lines) > MOST_LINES:
+        lines = [*lines[: MOST_LINES - 1], f"{lines[MOST_LINES - 1][: room - 2]} \N{HORIZONTAL ELLIPSIS}"]
+    heading = textwrap.wrap(info.title, int(room * 0.85))
+    under: dict[str, Any] = {"subtitle": lines} if lines else {}
+    title = alt.TitleParams(heading or "", subtitlePadding=6, **under)
+    chart = alt.layer(*layers).properties(width=cell * width, height=cell * height, title=title)
+    said = f"An episode in a grid of {height} by {width}"
+    return themed(chart, f"{said}: {info.title}" if info.title else said)
+
+
+def _place(name: str, most: int) -> alt.Scale:
+    """Cells counted from 0; rows run downwards."""
+    return alt.Scale(domain=[0, most] if name == "x" else [most, 0], nice=False, zero=False)
+
+
+def _tiles(info: EpisodeInfo, x: alt.Scale, y: alt.Scale) -> list[alt.Chart]:
+    edge = 0.025
+    layers = []
+    # Plain colours and no scale: the only colour scale is that of the objects; its legend also shows shapes.
+    for wall, colour in ((False, FLOOR), (True, WALL)):
+        found = [(int(row), int(col)) for row, col in zip(*np.nonzero(info.walls == wall), strict=True)]
+        rows = [(col + edge, row + edge, col + 1 - edge, row + 1 - edge) for row, col in found]
+        tiles = alt.Chart(values(pd.DataFrame(rows, columns=["x", "y", "x2", "y2"])))
+        mark = tiles.mark_rect(cornerRadius=2, color=colour)
+        across, down = alt.X("x:Q", scale=x, axis=None), alt.Y("y:Q", scale=y, axis=None)
+        layers.append(mark.encode(x=across, y=down, x2="x2:Q", y2="y2:Q"))
+    return layers
+
+
+def _way(info: EpisodeInfo, x: alt.Scale, y: alt.Scale, cell: float) -> list[alt.Chart]:
+    pieces = episode_segments(info)
+    if not len(pieces):
+        return []
+    pieces = pieces.assign(ink=[_at_time(step / (len(info.path) - 1)) for step in pieces["step"]])
+    across, down = alt.X("x:Q", scale=x, axis=None), alt.Y("y:Q", scale=y, axis=None)
+    heads = pieces.assign(
+        x=pieces["x"] + 0.55 * (pieces["x2"] - pieces["x"]),
+        y=pieces["y"] + 0.55 * (pieces["y2"] - pieces["y"]),
+    )
+    layers = []
+    for jump in (False, True):
+        kept = pieces[pieces["jump"] == jump]
+        look: dict[str, Any] = (
+            {"strokeDash": [4, 4], "strokeWidth": 2} if jump else {"strokeWidth": max(2.5, cell * 0.07)}
+        )
+        line = alt.Chart(values(kept)).mark_rule(strokeCap="round", **look)
+        layers.append(
+            line.encode(x=across, y=down, x2="x2:Q", y2="y2:Q", stroke=alt.Stroke("ink:N", scale=None))
+        )
+    arrow = alt.Chart(values(heads)).mark_point(
+        shape="triangle", filled=True, opacity=1, size=(cell * 0.26) ** 2
+    )
+    layers.append(
+        arrow.encode(
+            x=across, y=down, fill=alt.Fill("ink:N", scale=None), angle=alt.Angle("angle:Q", scale=None)
+        )
+    )
+    return layers
+
+
+def _at_time(part: float) -> str:
+    """The colour of the way when this part of it is done."""
+    channels = [round(early + part * (late - early)) for early, late in zip(EARLY, LATE, strict=True)]
+    return "#" + "".join(f"{channel:02x}" for channel in channels)
+
+
+def _objects(info: EpisodeInfo, x: alt.Scale, y: alt.Scale, cell: float) -> list[alt.Chart]:
+    kinds = episode_kinds(info)
+    if not kinds:
+        return []
+    names = list(kinds.values())
+    legend = alt.Legend(
+        title="objects", orient="right", symbolSize=190, symbolStrokeWidth=1.5, offset=26, rowPadding=9
+    )
+    colours = [COLOURS[place % len(COLOURS)] for place in range(len(names))]
+    shapes = [SHAPES[place % len(SHAPES)] for place in range(len(names))]
+    frame = pd.DataFrame(
+        [
+            (one.col + 0.5, one.row + 0.5, kinds[one.name, one.value], one.name, one.value)
+            for one in info.objects
+        ],
+        columns=["x", "y", "kind", "name", "value"],
+    )
+    mark = alt.Chart(values(frame)).mark_point(filled=True, opacity=1, size=(cell * 0.4) ** 2, stroke="white")
+    return [
+        mark.encode(
+            x=alt.X("x:Q", scale=x, axis=None),
+            y=alt.Y("y:Q", scale=y, axis=None),
+            color=alt.Color("kind:N", scale=alt.Scale(domain=names, range=colours), sort=None, legend=legend),
+            shape=alt.Shape("kind:N", scale=alt.Scale(domain=names, range=shapes), sort=None, legend=legend),
+            tooltip=[alt.Tooltip("name:N", title="object"), alt.Tooltip("value:Q", title="worth")],
+        )
+    ]
+
+
+def _words(info: EpisodeInfo, cell: float, x: alt.Scale, y: alt.Scale) -> list[alt.Chart]:
+    """Step numbers in the corners, and where the agent starts and ends."""
+    if not info.path:
+        return []
+    size = max(9.0, min(12.0, cell * 0.21))
+    every = 1 if cell >= ROOMY else 5 if len(info.path) <= 60 else 10
+    rows = []
+    for (row, col), steps in episode_steps(info).items():
+        shown = [str(step) for step in steps if step and step % every == 0]
+        fits = max(1, int((cell - 4) / (size * 0.56 * (max(map(len, shown), default=1) + 1.2))))
+        more = "\N{HORIZONTAL ELLIPSIS}" if len(shown) > fits else ""
+        rows.append((col + 0.07, row + 0.06, ", ".join(shown[:fits]) + more))
+    across, down = alt.X("x:Q", scale=x, axis=None), alt.Y("y:Q", scale=y, axis=None)
+    numbers = alt.Chart(values(pd.DataFrame(rows, columns=["x", "y", "text"])))
+    numbers = numbers.encode(x=across, y=down, text="text:N")
+    layers = _haloed(numbers, align="left", baseline="top", fontSize=size)
+    start, end = info.path[0], info.path[-1]
+    said = [("start and end", start)] if start == end else [("start", start), ("end", end)]
+    marks = pd.DataFrame(
+        [(at[1] + 0.5, at[0] + 0.5, at[0] + 0.95, word) for word, at in said],
+        columns=["x", "y", "foot", "text"],
+    )
+    both = alt.Chart(values(marks))
+    ring = {"filled": False, "opacity": 1, "color": INK, "strokeWidth": max(1.5, cell * 0.04)}
+    layers.append(both.mark_point(size=(cell * 0.5) ** 2, **ring).encode(x=across, y=down))
+    first = alt.Chart(values(marks[marks["text"] != "end"]))
+    layers.append(
+        first.mark_point(filled=True, opacity=1, color=INK, size=(cell * 0.18) ** 2).encode(x=across, y=down)
+    )
+    foot = alt.Y("foot:Q", scale=y, axis=None)
+    words = both.encode(x=across, y=foot, text="text:N")
+    return [*layers, *_haloed(words, baseline="bottom", fontSize=size, fontWeight=600)]
+
+
+def _haloed(text: alt.Chart, **look: Any) -> list[alt.Chart]:
+    """Words with a rim in the colour of the floor, so that they read on the way."""
+    rim = {"stroke": FLOOR, "strokeWidth": 3, "strokeJoin": "round", "strokeOpacity": 0.9, "color": FLOOR}
+    return [text.mark_text(**rim, **look), text.mark_text(color=INK, **look)]

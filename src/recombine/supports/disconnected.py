@@ -1,0 +1,142 @@
+"""A rule: constituents form two groups, and combinations of both groups are never trained on."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, UInt32
+
+from recombine.errors import BadInput
+from recombine.spaces.base import Space
+from recombine.spaces.subset import SubsetSpace
+from recombine.supports.base import Sampler, Support, SupportKind
+from recombine.supports.promise import Promise
+from recombine.supports.within import alike, size_within, undefined, within
+
+
+class GroupSampler(Sampler):
+    """Picks a group by its number of combinations, draws from its space and renumbers: nothing is rejected."""
+
+    spaces: tuple[Space, Space] = eqx.field(static=True)
+    labels: tuple[Int[Array, " first_and_pad"], Int[Array, " second_and_pad"]]
+    threshold: UInt32[Array, ""]
+    slots: int = eqx.field(static=True)
+
+    def __call__(self, key: Array) -> Int[Array, " slots"]:
+        by_group, by_row = jax.random.split(key)
+        rows = []
+        for space, labels in zip(self.spaces, self.labels, strict=True):
+            row = labels[space.sample(by_row)]
+            rows.append(jnp.pad(row, (0, self.slots - len(row)), constant_values=labels[-1]))
+        first = jax.random.bits(by_group, dtype=jnp.uint32) < self.threshold
+        return jnp.where(first, *rows)
+
+
+class TwoGroups(Support):
+    """The drawn rule. Takes no memory, whatever the size of the space."""
+
+    def __init__(self, space: Space, first: Int[np.ndarray, " m"]) -> None:
+        super().__init__(space)
+        self.member = np.zeros(space.width + 1, bool)
+        """Which constituents are in the first group. The pad, which is in neither, counts as in the second."""
+        self.member[first] = True
+        groups = [np.nonzero(self.member == inside)[0] for inside in (True, False)]
+        found = [within(space, parts[parts < space.width]) for parts in groups]
+        if found[0] is None or found[1] is None:
+            raise BadInput("A group of constituents has no combination of its own.")
+        self.first, self.second = found[0], found[1]
+
+    @property
+    def size(self) -> int:
+        return self.first[0].size + self.second[0].size
+
+    @property
+    def most_parts(self) -> int:
+        return max(self.first[0].slots, self.second[0].slots)
+
+    def contains(self, rows: Int[np.ndarray, "n slots"]) -> Bool[np.ndarray, " n"]:
+        inside = self.space.contains(rows)
+        return inside & self._one_group(np.where(inside[:, None], rows, 0))
+
+    def covers(self, interactions: Int[np.ndarray, "n strength"]) -> Bool[np.ndarray, " n"]:
+        return self._one_group(np.asarray(interactions))
+
+    def _one_group(self, parts: Int[np.ndarray, "n parts"]) -> Bool[np.ndarray, " n"]:
+        pad, first = parts == self.space.width, self.member[parts]
+        return (first | pad).all(axis=1) | ~first.any(axis=1)
+
+    def sampler(self, pad_to: int | None = None) -> GroupSampler:
+        # Whole numbers first: a group may have more combinations than a float can hold.
+        threshold = min((self.first[0].size << 32) // self.size, 2**32 - 1)
+        return GroupSampler(
+            spaces=(self.first[0], self.second[0]),
+            labels=(jnp.asarray(self.first[1]), jnp.asarray(self.second[1])),
+            threshold=jnp.asarray(threshold, jnp.uint32),
+            slots=self.space.slots,
+        )
+
+    def second_moment(self) -> Float[np.ndarray, "width width"]:
+        moment = np.zeros((self.space.width, self.space.width))
+        for smaller, labels in (self.first, self.second):
+            kept = labels[:-1]
+            moment[np.ix_(kept, kept)] = smaller.second_moment() * (smaller.size / self.size)
+        return moment
+
+
+class Disconnected(SupportKind):
+    """All combinations within either of two groups; the replicate's seed picks the groups.
+
+    In a product every factor's values are cut in two, and a combination is of one group throughout.
+    """
+
+    kind: Literal["disconnected"] = "disconnected"
+    groups: Literal["halves", "published"] = "halves"
+    """Half of the constituents in each group, or one of them against all others, as the published code has it."""
+
+    def _counts(self, space: Space) -> list[int]:
+        """How many modules, or values of each factor, are in the first group."""
+        return [len(parts) // 2 if self.groups == "halves" else 1 for parts in alike(space)]
+
+    def _sizes(self, space: Space) -> tuple[int, int]:
+        """How many combinations each group has."""
+        cut = list(zip(alike(space), self._counts(space), strict=True))
+        first = size_within(space, np.concatenate([parts[:count] for parts, count in cut]))
+        return first, size_within(space, np.concatenate([parts[count:] for parts, count in cut]))
+
+    def obstacle(self, space: Space) -> BadInput | None:
+        wrong = undefined(self.kind, space)
+        if wrong is not None:
+            return wrong
+        sizes = self._sizes(space)
+        if not all(sizes):
+            what = (
+                f"Combinations have at least {space.min_active} of {space.modules} modules"
+                if isinstance(space, SubsetSpace)
+                else "A factor has one value only"
+            )
+            return BadInput(f"{what}, so one of the two groups would have no combination of its own.")
+        if space.size - sum(sizes) < 2:
+            return BadInput(
+                f"Only {space.size - sum(sizes)} combinations have constituents of both groups, but two must be held "
+                "out: one to validate and one to test on."
+            )
+        return None
+
+    def check(self, space: Space) -> None:
+        self.require_possible(space)
+
+    def promises(self, space: Space) -> Promise:
+        return Promise(complete=True, connected=False, groups=2, unseen=0, size=sum(self._sizes(space)))
+
+    def draw(self, space: Space, seed: int) -> TwoGroups:
+        self.check(space)
+        rng = np.random.default_rng(seed)
+        picked = [
+            rng.permutation(parts)[:count]
+            for parts, count in zip(alike(space), self._counts(space), strict=True)
+        ]
+        return TwoGroups(space, np.concatenate(picked))

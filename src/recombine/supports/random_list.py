@@ -1,0 +1,169 @@
+"""What random lists of combinations share: how many there can be, what is reserved, and drawing until connected."""
+
+from __future__ import annotations
+
+import abc
+from fractions import Fraction
+
+import jax
+import numpy as np
+from jaxtyping import Array, Int
+from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+
+from recombine.errors import BadInput
+from recombine.spaces.base import Space, in_words
+from recombine.supports.base import SupportKind
+from recombine.supports.drawing import Keep, distinct_rows, require, seed_key
+from recombine.supports.listed import Listed
+from recombine.supports.promise import Promise, whole
+from recombine.supports.rows import RowSet, groups
+
+LONGEST = 5_000_000
+"""The longest list of combinations that is held in memory."""
+
+DEFAULT_SHARE = 0.25
+"""What is held out when neither a number nor a share is given: the literature's usual choice."""
+
+TRIES = 1000
+
+
+class RandomList(SupportKind, abc.ABC):
+    """A list drawn without replacement; complete and connected unless told otherwise."""
+
+    reserve: NonNegativeInt = 0
+    """So many combinations are set aside first, the same for every `number`: one common held-out test."""
+    require_connected: bool = True
+    """Draw again until every constituent occurs and the graph of constituents that meet is connected."""
+
+    def pool(self, space: Space) -> Space:
+        """The space that training combinations are drawn from."""
+        return space
+
+    def choices(self, space: Space) -> int:
+        """How many combinations training may choose from."""
+        return self.pool(space).size
+
+    @abc.abstractmethod
+    def length(self, space: Space) -> int:
+        """How many combinations are trained on."""
+
+    def obstacle(self, space: Space) -> BadInput | None:
+        if space.size < 3:
+            return BadInput(
+                f"{space!r} has {space.size} combinations, but one must be left to train on, one to validate "
+                "and one to test on."
+            )
+        if self.require_connected and space.slots == 1 and space.width > 1:
+            return BadInput(
+                "Combinations of one constituent connect nothing.", fix="set require_connected=false"
+            )
+        return None
+
+    def check(self, space: Space) -> None:
+        self.require_possible(space)
+        length = self.length(space)
+        check_number(space, length, self.choices(space), self.reserve)
+        if self.require_connected:
+            check_connected(space, length, self.pool(space).slots)
+
+    def promises(self, space: Space) -> Promise:
+        length = self.length(space)
+        return whole(length) if self.require_connected else Promise(size=length)
+
+    def rows(self, space: Space, seed: int, key: Array, keep: Keep) -> Int[np.ndarray, "n slots"] | None:
+        """What to train on: the seed is the replicate's, the key that of one attempt. None if it came to nothing."""
+        pool, length = self.pool(space), self.length(space)
+        rows = distinct_rows(pool, key, length, lambda rows: keep(widened(rows, space)))
+        return require(widened(rows, space), length, "combinations to train on")
+
+    def draw(self, space: Space, seed: int) -> Listed:
+        self.check(space)
+        key = seed_key(seed)
+        reserved = distinct_rows(space, jax.random.fold_in(key, 0), self.reserve)
+        set_aside = RowSet(require(reserved, self.reserve, "combinations to reserve"))
+        for attempt in range(TRIES):
+            fresh = jax.random.fold_in(key, 1 + attempt)
+            rows = self.rows(space, seed, fresh, lambda rows: ~set_aside.contains(rows))
+            if rows is None or (self.require_connected and groups(rows, space.width) > 1):
+                continue
+            return Listed(space, rows, reserved=reserved)
+        promise = self.promises(space)
+        wanted = [name for name in ("balanced", "complete", "connected") if getattr(promise, name)]
+        raise BadInput(
+            f"None of {TRIES} random supports of {promise.size} combinations was {' and '.join(wanted)}.",
+            fix="train on more combinations, or set require_connected=false",
+        )
+
+
+class NumberOrShare(RandomList, abc.ABC):
+    """A random list given by its length or by what it leaves out."""
+
+    number: PositiveInt | None = None
+    """How many combinations are trained on."""
+    held_out: float | None = Field(default=None, gt=0, lt=1)
+    """The share of the space that is not trained on, instead of `number`; a quarter when neither is given."""
+
+    @model_validator(mode="after")
+    def _one_of(self) -> NumberOrShare:
+        if self.number is not None and self.held_out is not None:
+            raise ValueError("give either number or held_out, not both")
+        return self
+
+    def length(self, space: Space) -> int:
+        if self.number is not None:
+            return self.number
+        share = DEFAULT_SHARE if self.held_out is None else self.held_out
+        pool = self.pool(space).size
+        # Fractions, as the size of a space need not fit a float; by way of text, so that 0.1 means a tenth.
+        return pool - max(1, round(Fraction(str(share)) * pool))
+
+
+def widened(rows: Int[np.ndarray, "n few"], space: Space) -> Int[np.ndarray, "n slots"]:
+    """Rows of a space with fewer slots as rows of this one."""
+    missing = space.slots - rows.shape[1]
+    return np.pad(rows, ((0, 0), (0, missing)), constant_values=space.width) if missing else rows
+
+
+def check_number(space: Space, length: int, choices: int, reserve: int) -> None:
+    """Raise BadInput if not so many of `choices` combinations can be trained on when some are reserved first."""
+    if length < 1:
+        raise BadInput(
+            f"Of {in_words(choices)} combinations this leaves none to train on.",
+            fix="lower held_out, or ask for more combinations",
+        )
+    # What is reserved may all come out of the choices.
+    sure = choices - min(reserve, choices)
+    most = min(sure, space.size - max(2, reserve))
+    if length > most:
+        why = "at least two must be left, one to validate and one to test on"
+        if most == sure and choices < space.size:
+            why = f"only {in_words(choices)} may be trained on, and the reserve may be out of these"
+        raise BadInput(
+            f"Training on {in_words(length)} of {in_words(space.size)} combinations with {reserve} "
+            f"reserved is not possible: {why}.",
+            fix=f"train on at most {in_words(most)} combinations" if most > 0 else "reserve fewer",
+        )
+    check_memory(length)
+
+
+def check_memory(length: int, fix: str = f"give number=..., at most {LONGEST}") -> None:
+    """Raise BadInput if a list is too long."""
+    if length > LONGEST:
+        raise BadInput(
+            f"A list of {in_words(length)} training combinations would not fit in memory.", fix=fix
+        )
+
+
+def check_connected(space: Space, length: int, slots: int) -> None:
+    """Raise BadInput if so few combinations of up to `slots` parts cannot link all constituents."""
+    # The first combination brings its parts; each further one must share a part with those before it.
+    linked = 1 + length * (slots - 1)
+    if linked < space.width:
+        fix = "set require_connected=false"
+        if slots > 1:
+            fix = f"train on at least {-(-(space.width - 1) // (slots - 1))} combinations, or {fix}"
+        raise BadInput(
+            f"{length} connected combinations hold at most {linked} constituents, so they cannot be complete: "
+            f"the space has {space.width}.",
+            fix=fix,
+        )

@@ -227,3 +227,11 @@ def test_plain_values_are_validated_alike():
         validate(Twins, {"left": {"size": "x"}})
     with pytest.raises(BadInput, match="nothing called 'middle'"):
         validate(Twins, {"middle": 1})
+
+
+def test_of_several_sets_of_runs_the_main_one_is_meant():
+    from recombine.studies.encodings import Encodings
+
+    changed = apply(Encodings.profile("laptop"), ["width=64", "few_shot.model.width=32"])
+    assert changed.base.model.width == 64 and changed.few_shot.model.width == 32
+    assert changed.control_base.model.width == 128

@@ -53,6 +53,10 @@ def _find(known: Collection[str], name: str) -> str:
     found = [place for place in known if place.endswith(f".{name}")]
     if len(found) == 1:
         return found[0]
+    # Of a study with several sets of runs, the main ones are meant.
+    main = [place for place in found if place.startswith("base.")]
+    if len(main) == 1:
+        return main[0]
     if found:
         raise BadInput(f"{name!r} could mean {' or '.join(sorted(found))}.", fix="write the full name")
     leaves = {place.rpartition(".")[2] for place in known}

@@ -22,7 +22,6 @@ from recombine.families.preferences import (
     DISCOUNT,
     FREE,
     LIMIT,
-    OBJECTS,
     PLACES,
     SIZE,
     Preferences,
@@ -37,6 +36,8 @@ from recombine.training.config import RunConfig
 SPACE = SubsetSpace(modules=6, max_active=3)
 FAMILY = Preferences(features=7)
 COMPASS = {"up": (-1, 0), "right": (0, 1), "down": (1, 0), "left": (0, -1)}
+
+OBJECTS = FAMILY.objects
 
 Cell = tuple[int, int]
 
@@ -124,10 +125,11 @@ def test_four_rooms_of_nineteen_free_cells():
     assert sorted(len(room) for room in rooms) == [4, 4, 4, 4]
 
 
-def test_labels_are_those_of_a_slow_solver():
+@pytest.mark.parametrize("objects", [1, 2, 4])
+def test_labels_are_those_of_a_slow_solver(objects: int):
     rng = np.random.default_rng(0)
-    places = np.stack([rng.permutation(PLACES)[: OBJECTS + 1] for _ in range(120)])
-    check_solutions(places, rng.normal(size=(120, OBJECTS)))
+    places = np.stack([rng.permutation(PLACES)[: objects + 1] for _ in range(120)])
+    check_solutions(places, rng.normal(size=(120, objects)))
 
 
 def test_labels_agree_where_much_is_equally_good():

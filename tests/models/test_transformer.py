@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from recombine.models.transformer import Block, Transformer, TransformerNetwork, attend, normed, rotated
-from recombine.testing import check_model
 
 CODE, INPUTS, OUTPUTS, SAMPLES = 5, 4, 3, 6
 SMALL = Transformer(width=16, layers=2, heads=2, widening=3)
@@ -196,7 +195,3 @@ def test_first_weights_are_lecun_normal():
 def test_senseless_sizes_are_refused(fields: dict[str, Any], message: str):
     with pytest.raises(ValidationError, match=message):
         Transformer(**fields)
-
-
-def test_it_keeps_the_contract():
-    check_model(SMALL)

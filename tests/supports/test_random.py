@@ -118,12 +118,6 @@ def test_impossible_numbers_of_parts(paper: SubsetSpace, toys: ProductSpace):
         Random(number=10, most_active=1).check(paper)
 
 
-def test_a_limit_that_is_not_set_is_not_written():
-    # Runs made before there was one keep their names.
-    assert "most_active" not in Random(number=5).model_dump(mode="json")
-    assert Random(number=5, most_active=2).model_dump(mode="json")["most_active"] == 2
-    assert "most_active" in Random.model_json_schema(mode="serialization")["properties"]
-
 
 @pytest.mark.parametrize("listing", [True, False])
 def test_supports_of_one_seed_are_nested(paper: SubsetSpace, listing: bool, monkeypatch: pytest.MonkeyPatch):

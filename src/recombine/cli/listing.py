@@ -73,8 +73,11 @@ def _numbers(component: dict[str, Any]) -> str:
     return ",".join(found) or component["kind"]
 
 
-def show_command(what: str, store_path: Path, *, as_json: bool) -> None:
-    """Show the settings of a run, a component, or one stored run."""
+def show_command(what: str, store_path: Path, picture: Path | None = None, *, as_json: bool) -> None:
+    """Show the settings of a run, a component, or one stored run; of a family also one example as a picture."""
+    if picture is not None:
+        _write_picture(what, store_path, picture, as_json)
+        return
     if what == "config":
         from recombine.training.config import RunConfig
 
@@ -83,10 +86,14 @@ def show_command(what: str, store_path: Path, *, as_json: bool) -> None:
         else:
             _print_settings("the settings of a run, with their defaults", RunConfig())
         return
-    for room in ROOMS:
-        if what in kinds(room):
-            _show_component(room, what, as_json)
-            return
+    rooms = [room for room in ROOMS if what in kinds(room)]
+    if rooms and as_json:
+        schemas = {room: find(room, what).model_json_schema() for room in rooms}
+        print_json(schemas if len(rooms) > 1 else schemas[rooms[0]])
+    for room in [] if as_json else rooms:
+        _show_component(room, what)
+    if rooms:
+        return
     from recombine.cli.commands import run_document
     from recombine.store.store import Store
     from recombine.store.tables import flatten
@@ -118,11 +125,35 @@ def show_command(what: str, store_path: Path, *, as_json: bool) -> None:
     console().print(table("configuration", ["", ""], settings))
 
 
-def _show_component(room: str, kind: str, as_json: bool) -> None:
-    component = find(room, kind)
+def _write_picture(what: str, store_path: Path, path: Path, as_json: bool) -> None:
+    """One example of a family, or of a stored run's family, as a figure."""
+    from recombine.figures.save import save_figure
+    from recombine.overrides import validate
+    from recombine.store.files import explained
+    from recombine.store.store import Store
+    from recombine.studies.pictures import episodes
+    from recombine.training.config import RunConfig
+
+    if what in kinds("families"):
+        config = validate(RunConfig, {"family": what})
+    else:
+        config = Store(store_path, create=False).load(what).config
+    made = episodes(config)
+    if not made:
+        raise BadInput(
+            f"The family {config.family.kind!r} has no picture.",
+            fix="choose preferences or goals, the grid worlds",
+        )
+    with explained(path):
+        written = save_figure(made[0].chart, path)
     if as_json:
-        print_json(component.model_json_schema())
-        return
+        print_json({"picture": str(written), "family": config.family.kind})
+    else:
+        console().print(f"picture: {written}", highlight=False, markup=False)
+
+
+def _show_component(room: str, kind: str) -> None:
+    component = find(room, kind)
     rows = [
         (
             name,

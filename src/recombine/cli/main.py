@@ -89,13 +89,16 @@ def show(
         str, Parameter(help="config, a component's name, or the (beginning of the) name of a run.")
     ],
     *,
+    picture: Annotated[
+        Path | None, Parameter(help="Write an example of a grid world (a family or a run) to this file.")
+    ] = None,
     store: StoreOption = DEFAULT_STORE,
     json: JsonOption = False,
 ) -> None:
     """Show a run, a component's settings, or (`show config`) all settings of a run."""
     from recombine.cli.listing import show_command
 
-    show_command(what, store, as_json=json)
+    show_command(what, store, picture, as_json=json)
 
 
 @app.command

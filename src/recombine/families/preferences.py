@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
-from pydantic import PositiveInt
+from pydantic import Field, PositiveInt
 
 from recombine.errors import BadInput
 from recombine.families.base import Task
@@ -38,7 +38,6 @@ PLACES = np.flatnonzero(FREE)
 FIRST, LAST = int(PLACES[0]) - 1, int(PLACES[-1]) + 1
 """The cells between which all free ones are. A move from there stays on the grid."""
 
-OBJECTS = 4
 LIMIT = 8
 """Steps of an episode, and backups of the value iteration."""
 DISCOUNT = 0.9
@@ -53,15 +52,15 @@ def arrivals(cells: Int[Array, " thing"], pays: Float[Array, " thing"]) -> Float
     blocked: staying costs a step and gains nothing, so it is best only where all is worth nothing, and then "nothing"
     comes first.
     """
-    window = np.arange(FIRST, LAST)
-    here = [window == cells[thing] for thing in range(OBJECTS)]
+    objects, window = len(cells), np.arange(FIRST, LAST)
+    here = [window == cells[thing] for thing in range(objects)]
 
     def arrive(later: Float[Array, "subset window"]) -> Float[Array, "subset cell"]:
         # By rows of subsets, each a plain choice between other rows: no gather, and cells stay side by side.
         rows = []
-        for subset in range(2**OBJECTS):
+        for subset in range(2**objects):
             row = later[subset]
-            for thing in range(OBJECTS):
+            for thing in range(objects):
                 if subset >> thing & 1:
                     row = jnp.where(here[thing], pays[thing] + later[subset ^ (1 << thing)], row)
             rows.append(row)
@@ -73,7 +72,7 @@ def arrivals(cells: Int[Array, " thing"], pays: Float[Array, " thing"]) -> Float
         moves = [worth[:, FIRST + shift : LAST + shift] for shift in shifts(SIZE)]
         return (DISCOUNT * jnp.maximum(functools.reduce(jnp.maximum, moves), 0.0), worth), None
 
-    nothing = jnp.zeros((2**OBJECTS, LAST - FIRST)), jnp.zeros((2**OBJECTS, SIZE * SIZE))
+    nothing = jnp.zeros((2**objects, LAST - FIRST)), jnp.zeros((2**objects, SIZE * SIZE))
     # One round more than backups: its first half is what is asked for. So `arrive`, which is long, is compiled once.
     (_, worth), _ = jax.lax.scan(backup, nothing, None, length=LIMIT + 1)
     return worth
@@ -84,6 +83,8 @@ class PreferenceShape(ClassificationFamily):
 
     features: PositiveInt = 16
     """F, the types of objects; at least as many as constituents, so that each constituent can be told from the others."""
+    objects: int = Field(default=4, ge=1, le=6)
+    """Objects of an episode. The work of solving it doubles with each, and fewer make a task that is learned sooner."""
     coefficients: Coefficients = "discrete"
     """discrete: one of .5, .6, ..., 1; k-hot: 1; continuous: uniform in [.5, 1]."""
 
@@ -136,9 +137,9 @@ class PreferringTeacher(GridTeacher):
 
     def play(self, task: Task, key: Array) -> Play:
         by_place, by_type = jax.random.split(key)
-        order = jax.lax.top_k(jax.random.uniform(by_place, (len(PLACES),)), OBJECTS + 1)[1]
+        order = jax.lax.top_k(jax.random.uniform(by_place, (len(PLACES),)), self.shape.objects + 1)[1]
         start, *cells = jnp.asarray(PLACES)[order]
-        types = jax.random.randint(by_type, (OBJECTS,), 0, self.shape.features)
+        types = jax.random.randint(by_type, (self.shape.objects,), 0, self.shape.features)
         return solve(start, jnp.stack(cells), types, self.worth(task)[types])
 
     def episode(self, task: Task, key: Array) -> Episode:
@@ -165,13 +166,13 @@ def solve(
 
     def step(state: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], tuple[Array, Array, Array]]:
         cell, present = state
-        subset = jnp.sum(present << jnp.arange(OBJECTS))
+        subset = jnp.sum(present << jnp.arange(len(cells)))
         # Doing nothing is worth nothing.
         action = jnp.argmax(worth[subset, cell + moves].at[0].set(0.0))
         after = cell + moves[action]
         return (after, present & (cells != after)), (cell, present, action)
 
-    everything = jnp.ones(OBJECTS, bool)
+    everything = jnp.ones(len(cells), bool)
     _, (agent, present, actions) = jax.lax.scan(step, (start, everything), None, length=LIMIT)
     return Play(
         walls=jnp.asarray(~FREE.ravel()),

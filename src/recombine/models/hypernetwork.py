@@ -25,8 +25,8 @@ def normed(code: Float[Array, " code"]) -> Float[Array, " code"]:
 def draw_generator(code_size: int, features: int, units: int, key: Array) -> Layer:
     """A map from codes to a layer's weights and biases, side by side: to (features + 1) x units numbers.
 
-    Where the numbers of a code have mean square one, the weights have LeCun's variance. Those of a sparse code are
-    smaller at first, and this is as well: what is there before training is shared by no combinations.
+    Where the numbers of a code have mean square one, the weights have LeCun's variance. From a sparse code they are
+    smaller at first, which does no harm: larger ones were tried and generalised less well.
     """
     weights = jax.random.normal(key, (code_size, features, units)) / (code_size * features) ** 0.5
     every = jnp.concatenate([weights, jnp.zeros((code_size, 1, units))], axis=1)

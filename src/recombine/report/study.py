@@ -40,7 +40,7 @@ def study_report(
         answer=_answer(verdicts),
         verdicts=verdicts,
         figures=figures,
-        tables=[overview, *_strata(tables)],
+        tables=[overview, *_strata(study, tables)],
         facts=_facts(study, record, tables, store),
     )
     return write_report(report, path)
@@ -62,16 +62,17 @@ def _table(title: str, frame: pd.DataFrame, note: str = "") -> Table:
     return Table(title, [str(name) for name in frame.columns], rows, note)
 
 
-def _strata(tables: Tables) -> list[Table]:
-    """Held-out scores by coverage stratum, pooled over the runs of each cell."""
+def _strata(study: Study, tables: Tables) -> list[Table]:
+    """Held-out R2 by coverage stratum, pooled over the runs of each cell of the study's grid."""
     frame = tables.combinations
-    if frame.empty or not {"error", "spread"} <= set(frame.columns):
+    cells = [*(study.cells or ("family", "number")), "stratum"]
+    if frame.empty or not {"error", "spread", *cells} <= set(frame.columns):
         return []
-    held_out = frame[frame["region"] == "held_out"]
-    by = ["family", "number", "stratum"]
-    sums = held_out.groupby(by)[["error", "spread"]].sum()
+    held_out = frame[(frame["region"] == "held_out") & frame["spread"].notna()]
+    grouped = held_out.groupby(cells, sort=False)
+    sums = grouped[["error", "spread"]].sum()
     shown = (1 - sums["error"] / sums["spread"]).rename("r2").reset_index()
-    shown["combinations"] = held_out.groupby(by)["combination"].count().to_numpy()
+    shown["combinations"] = grouped["combination"].count().to_numpy()
     note = (
         "Held-out combinations by what training showed of them: all their pairs met, some never met, or a part never "
         "seen. Pooled over replicates; `combinations` counts combinations times replicates."

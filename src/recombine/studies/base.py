@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -12,10 +13,11 @@ from pydantic import PositiveInt
 
 from recombine.component import Component
 from recombine.errors import BadInput, did_you_mean
+from recombine.overrides import validate
 from recombine.probes.base import Measurement
 from recombine.stats.verdicts import Claim, Verdict, judge
 from recombine.store.store import Store
-from recombine.training.config import RunConfig
+from recombine.training.config import RunConfig, Seeds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +34,10 @@ class Tables:
     runs: pd.DataFrame
     combinations: pd.DataFrame
     probes: pd.DataFrame
+    """The tables of `decodability`."""
     curves: pd.DataFrame
+    others: Mapping[str, pd.DataFrame] = dataclasses.field(default_factory=dict)
+    """The tables of the study's other measurements, by kind."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,6 +68,11 @@ class Study(Component, abc.ABC):
     profiles: ClassVar[dict[str, dict[str, Any]]]
     """The values of the fields in each profile: same code, other sizes."""
 
+    cells: ClassVar[tuple[str, ...]] = ()
+    """The labels that name a cell of the study's grid: the rows of its overview."""
+    shown: ClassVar[tuple[str, ...]] = ("score_in", "score_held_out")
+    """The columns of the overview."""
+
     replicates: PositiveInt = 12
     """Independent replicates, each with its own teacher, support, initialisation and data."""
     first_seed: int = 1000
@@ -83,6 +93,10 @@ class Study(Component, abc.ABC):
         """The seeds of the replicates."""
         return range(self.first_seed, self.first_seed + self.replicates)
 
+    def run(self, base: RunConfig, seed: int, **changes: Any) -> RunConfig:
+        """A run of one replicate: everything that is random is drawn from its seed."""
+        return validate(RunConfig, dict(base) | changes | {"seeds": Seeds.replicate(seed)})
+
     @abc.abstractmethod
     def runs(self) -> list[tuple[RunConfig, dict[str, Any]]]:
         """The runs and their labels (at least `replicate`)."""
@@ -99,9 +113,13 @@ class Study(Component, abc.ABC):
     def figures(self, tables: Tables) -> list[Figure]:
         """The study's figures."""
 
-    @abc.abstractmethod
     def overview(self, tables: Tables) -> pd.DataFrame:
-        """The one table that a reader looks at first."""
+        """The one table that a reader looks at first: means over replicates in each cell of the grid."""
+        runs = tables.runs.reindex(columns=[*tables.runs.columns.union(self.shown)])
+        grouped = runs.groupby(list(self.cells), sort=False, dropna=False)
+        frame = grouped[list(self.shown)].mean()
+        frame.insert(0, "n", grouped[self.shown[0]].count())
+        return frame.reset_index()
 
     def tables(self, store: Store) -> Tables:
         """The study's runs as labelled tables. Failed runs stay in `runs`, with empty scores."""
@@ -119,9 +137,14 @@ class Study(Component, abc.ABC):
         }
         # A label wins over a column of the same name: `family` is what the study calls it.
         own = [name for name in labels.columns if name != "run"]
+
+        def labelled(frame: pd.DataFrame) -> pd.DataFrame:
+            return labels.merge(frame.drop(columns=[one for one in own if one in frame.columns]), on="run")
+
+        others = {one.kind for one in own_measurements} - {"scores", "decodability"}
         return Tables(
-            **{
-                name: labels.merge(frame.drop(columns=[one for one in own if one in frame.columns]), on="run")
-                for name, frame in frames.items()
-            }
+            **{name: labelled(frame) for name, frame in frames.items()},
+            others={
+                kind: labelled(store.probes_df(ids, own_measurements, kind=kind)) for kind in sorted(others)
+            },
         )

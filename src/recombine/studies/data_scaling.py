@@ -11,13 +11,18 @@ from recombine.component import field
 from recombine.errors import BadInput
 from recombine.families.base import Family
 from recombine.families.lookup import Lookup
+from recombine.models.mlp import MLP
 from recombine.overrides import validate
 from recombine.probes.base import Measurement
 from recombine.probes.decodability import Decodability
 from recombine.probes.scores import Scores
+from recombine.recipes.fast import Fast
 from recombine.spaces.base import Space, in_words
+from recombine.spaces.subset import SubsetSpace
 from recombine.stats.verdicts import Claim, Direction
+from recombine.studies import data_scaling_arms as arms
 from recombine.studies.base import Effect, Study, Tables
+from recombine.studies.data_scaling_arms import PREFERENCES
 from recombine.studies.reduce import Reduce, at_fewest, at_most, column, lowest, per_replicate, rise
 from recombine.supports.random import Random
 from recombine.training.config import RunConfig, Seeds
@@ -31,6 +36,8 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 
 FEWEST_HELD_OUT = 16
 """Shares that leave fewer combinations than this to test on are dropped: a probe must be fitted on half of them."""
+
+DOUBLING = tuple(12 * 2**power for power in range(14))
 
 RESERVE_LIMIT = 2048
 """The most combinations that are set aside for the common test."""
@@ -143,7 +150,11 @@ class DataScaling(Study):
             "replicates": 2,
         },
         "demo": LAPTOP | {"replicates": 4},
-        "laptop": LAPTOP,
+        "laptop": LAPTOP
+        | {
+            "preferences": PREFERENCES,
+            "growth_spaces": ((12, 2), (8, 3), (12, 3), (16, 3)),
+        },
         "paper": {
             "base": {"model": {"kind": "mlp", "width": 1024, "depth": 4}, "recipe": "paper", "every": 100},
             "spaces": tuple(
@@ -152,9 +163,27 @@ class DataScaling(Study):
                 for active in (2, 3, 4, 5, 6, 7)
             ),
             "held_out": (0.99, 0.95, 0.9, 0.75, 0.5, 0.25, 0.125),
+            "preferences": {
+                "space": {"kind": "subset", "modules": 16, "max_active": 3},
+                "support": {"kind": "random", "held_out": 0.25},
+                "family": {"kind": "preferences", "features": 16},
+                "model": {"kind": "mlp", "width": 1024, "depth": 2},
+                "recipe": {"kind": "paper", "rate": 1e-4, "decay": 1e-3, "steps": 3_000_000},
+                "every": 1000,
+            },
+            "preference_numbers": (40, 80, 160, 320, 522),
+            "growth_spaces": ((8, 2), (8, 3), (16, 2), (16, 3), (16, 4), (24, 3), (24, 4), (32, 3)),
+            "growth_base": {
+                "model": {"kind": "mlp", "width": 1024, "depth": 4},
+                "recipe": "paper",
+                "every": 100,
+            },
+            "threshold": 0.95,
             "replicates": 3,
         },
     }
+
+    cells: ClassVar[tuple[str, ...]] = ("arm", "family", "space", "number")
 
     base: RunConfig = RunConfig()
     """What all runs share; space and support are set by the sweep."""
@@ -166,6 +195,30 @@ class DataScaling(Study):
     """Held-out shares, instead of numbers."""
     control: field("families", Family) = Lookup()  # type: ignore[valid-type]
     """The family on which the same sweep must fail."""
+    preferences: RunConfig | None = None
+    """The grid world on which the same is asked; none leaves that arm out."""
+    preference_numbers: tuple[PositiveInt, ...] = (15, 60)
+    """Numbers of training combinations there."""
+    grid_replicates: PositiveInt = 8
+    """Replicates there: a run takes longer."""
+    growth_spaces: tuple[tuple[PositiveInt, PositiveInt], ...] = ()
+    """Modules and most active ones of the spaces that tell how the number needed grows; none leaves that arm out."""
+    growth_base: RunConfig = RunConfig(model=MLP(width=128, depth=2), recipe=Fast(steps=200))
+    threshold: float = Field(default=0.8, gt=0, lt=1)
+    """The held-out R2 whose number of combinations is sought."""
+
+    @property
+    def grid_seeds(self) -> list[int]:
+        """The seeds of the grid world's replicates."""
+        return list(range(self.first_seed, self.first_seed + self.grid_replicates))
+
+    @property
+    def growth(self) -> dict[SubsetSpace, list[int]]:
+        """The spaces of the growth arm, each with numbers of combinations that double, up to three quarters of it."""
+        spaces = [SubsetSpace(modules=modules, max_active=active) for modules, active in self.growth_spaces]
+        return {
+            space: [n for n in DOUBLING if space.width <= n <= 0.75 * space.size][-4:] for space in spaces
+        }
 
     @model_validator(mode="after")
     def _sizes(self) -> Self:
@@ -215,20 +268,22 @@ class DataScaling(Study):
                         }
                         config = validate(RunConfig, dict(self.base) | changes)
                         labels = {
+                            "arm": "main",
                             "replicate": seed,
                             "number": number,
                             "family": family.kind,
                             "space": space.title,
                         }
                         found.append((config, labels))
-        return found
+        return found + arms.preference_runs(self) + arms.space_runs(self)
 
     def measurements(self) -> list[Measurement]:
         return [Scores(), Decodability()]
 
     def effects(self, tables: Tables) -> list[Effect]:
-        main = tables.runs[tables.runs["family"] == self.base.family.kind]
-        control = tables.runs[tables.runs["family"] == self.control.kind]
+        runs = tables.runs[tables.runs["arm"] == "main"]
+        main = runs[runs["family"] == self.base.family.kind]
+        control = runs[runs["family"] == self.control.kind]
         complete = main.loc[column(main, "status") == "complete", "run"]
         matched = at_matched_loss(tables.curves[tables.curves["run"].isin(complete)])
         sizes = {space.title: self.sizes(space) for space in self.spaces or (self.base.space,)}
@@ -253,16 +308,17 @@ class DataScaling(Study):
             per_replicate(frame, "selectivity", at_most, sizes, seeds) for frame in (main, control)
         ]
         values["selectivity-exceeds-control"] = selectivity[0] - selectivity[1]
-        return [Effect(claim, values[claim.name]) for claim in CLAIMS]
+        return [Effect(claim, values[claim.name]) for claim in CLAIMS] + arms.effects(self, tables)
 
     def overview(self, tables: Tables) -> pd.DataFrame:
         """Means over replicates, by family, space and number of combinations."""
-        columns = ["r2_in", "r2_held_out", "intrinsic", "selectivity"]
+        columns = ["score_in", "score_held_out", "intrinsic", "selectivity"]
         runs = tables.runs.reindex(columns=[*tables.runs.columns.union(columns)])
-        by = ["family", "space", "number"] if self.spaces else ["family", "number"]
-        grouped = runs.groupby(by)
+        several = self.spaces or self.growth_spaces or self.preferences is not None
+        by = ["arm", "family", "space", "number"] if several else ["family", "number"]
+        grouped = runs.groupby(by, sort=False)
         frame = grouped[columns].mean()
-        frame.insert(0, "n", grouped["r2_in"].count())
+        frame.insert(0, "n", grouped["score_in"].count())
         return frame.reset_index()
 
     def figures(self, tables: Tables) -> list[Figure]:

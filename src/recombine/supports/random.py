@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import PositiveInt, model_serializer
+from pydantic import PositiveInt
 
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
@@ -21,15 +20,6 @@ class Random(NumberOrShare):
     """Subset spaces: combinations of up to max_active modules, or of exactly so many."""
     most_active: PositiveInt | None = None
     """Subset spaces: train on combinations of at most so many modules; what is reserved may have more."""
-
-    @model_serializer(mode="wrap")
-    def _dump(self, handler: Callable[[Any], Any]):  # noqa: ANN202
-        # The field came later: left out where it says nothing, so that runs made before keep their names.
-        # No type is given back, as pydantic would take it for the schema.
-        dumped = handler(self)
-        if isinstance(dumped, dict) and self.most_active is None:
-            dumped.pop("most_active", None)
-        return dumped
 
     def pool(self, space: Space) -> Space:
         if self.sizes == "up_to" and self.most_active is None:

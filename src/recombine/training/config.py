@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
 
 from recombine.component import Component, field, resolve
 from recombine.encodings.base import Encoding
@@ -80,9 +80,13 @@ class RunConfig(BaseModel):
     @classmethod
     def _go_with_family(cls, given: Any) -> Any:
         """Parts that were not given are those that go with the family."""
-        if isinstance(given, dict) and "family" in given:
-            return {**resolve("families", given["family"]).defaults, **given}
-        return given
+        if not isinstance(given, dict) or "family" not in given:
+            return given
+        try:
+            family = resolve("families", given["family"])
+        except (BadInput, ValidationError):
+            return given  # The field itself says what is wrong, and where.
+        return {**family.defaults, **given}
 
     @model_validator(mode="after")
     def _fits(self) -> RunConfig:

@@ -1,0 +1,62 @@
+"""The figures of the study `architectures`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from recombine.figures.base import Figure
+from recombine.figures.extent import Reference
+from recombine.figures.lines import draw_lines, lines_info
+from recombine.studies.base import Tables
+
+if TYPE_CHECKING:
+    from recombine.studies.architectures import Architectures
+
+NAMES = {
+    "mlp": "MLP",
+    "transformer": "transformer",
+    "hypernetwork": "hypernetwork",
+}
+
+
+def figures(study: Architectures, tables: Tables) -> list[Figure]:
+    """Held-out R2 against the number of combinations, and the numbers at which the threshold is reached."""
+    columns = ["replicate", "family", "network", "number", "r2_in", "r2_held_out"]
+    runs = tables.runs.reindex(columns=columns)
+    runs = runs[runs["family"] == study.base.family.kind]
+    both = pd.concat(
+        [
+            runs.assign(where="held-out combinations", r2=runs["r2_held_out"]),
+            runs.assign(where="trained combinations", r2=runs["r2_in"]),
+        ],
+        ignore_index=True,
+    )
+    info = lines_info(
+        both,
+        x="number",
+        y="r2",
+        series="network",
+        facet="where",
+        labels=NAMES,
+        floor=-0.25,
+        ceiling=1.0,
+        references=[Reference(study.threshold, "threshold", "held-out combinations")],
+        x_title="training combinations",
+        y_title="R²",
+        caption_lead=(
+            "R² on combinations that were never trained (left; one common test for all) and on those that were (right), "
+            f"against the number of training combinations. The number at which a curve on the left reaches "
+            f"{study.threshold:g} is what that architecture needs. All have the same recipe and number of steps; in a "
+            "replicate they have the same teacher and combinations."
+        ),
+    )
+    return [
+        Figure(
+            "score_by_architecture",
+            "Which network needs fewer combinations?",
+            info.caption,
+            draw_lines(info),
+        ),
+    ]

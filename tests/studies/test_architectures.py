@@ -1,0 +1,225 @@
+"""architectures: its runs, and its effects on tables whose answers are known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from recombine.errors import BadInput
+from recombine.overrides import apply, validate
+from recombine.stats.threshold import Reached
+from recombine.stats.verdicts import settle
+from recombine.studies.architectures import NETWORKS, Architectures, doublings
+from recombine.studies.base import Tables
+from recombine.studies.data_scaling import DataScaling
+
+NEEDED = {"mlp": 160, "transformer": 80, "hypernetwork": 40}
+"""Where a curve that rises by .3 with each doubling reaches the threshold."""
+
+
+def score(network, number):
+    """Held-out R2 that crosses .8 at the number the network needs."""
+    return 0.8 + 0.3 * math.log2(number / NEEDED[network])
+
+
+def tables(study, noise=0.0, **changed):
+    """Scores as the literature has them. `changed` maps a column to a function of labels and value."""
+    draw = np.random.default_rng(0)
+    rows = []
+    for config, labels in study.runs():
+        wobble = noise * draw.standard_normal(3)
+        if labels["family"] == "lookup":
+            values = {"r2_in": 0.8, "r2_held_out": -1.0, "correlation_held_out": wobble[2]}
+        else:
+            values = {"r2_in": 0.95, "r2_held_out": score(labels["network"], labels["number"])}
+        values["r2_in"] += wobble[0]
+        values["r2_held_out"] += wobble[1]
+        for name, change in changed.items():
+            values[name] = change(labels, values.get(name))
+        rows.append({"run": config.run_id, "status": "complete"} | labels | values)
+    empty = pd.DataFrame({"run": []})
+    return Tables(pd.DataFrame(rows), empty, empty, empty)
+
+
+def effects(study, frames):
+    return {effect.claim.name: effect.values for effect in study.effects(frames)}
+
+
+def judged(study, frames):
+    found = settle([effect.judge() for effect in study.effects(frames)])
+    return {verdict.claim.name: verdict for verdict in found}
+
+
+@pytest.fixture(scope="module")
+def laptop():
+    return apply(Architectures.profile("laptop"), ["first_seed=0"])
+
+
+# The runs
+
+
+def test_the_laptop_has_twelve_replicates_of_every_cell(laptop):
+    labels = pd.DataFrame([labels for _, labels in laptop.runs()])
+    assert not labels.duplicated().any()
+    assert (labels.groupby(["family", "network", "number"]).size() == 12).all()
+    assert len(labels) == 12 * (3 * 4 + 3)
+    control = labels[labels["family"] == "lookup"]
+    assert set(control["number"]) == {40} and set(control["network"]) == set(NETWORKS)
+
+
+def test_the_plain_runs_are_those_of_data_scaling():
+    shared = {config.run_id for config, _ in DataScaling.profile("laptop").runs()}
+    own = {
+        config.run_id
+        for config, labels in Architectures.profile("laptop").runs()
+        if labels["network"] == "mlp"
+    }
+    assert own <= shared
+
+
+def test_networks_of_a_replicate_differ_in_the_model_alone(laptop):
+    by_cell = {}
+    for config, labels in laptop.runs():
+        assert config.model == getattr(laptop, labels["network"])
+        cell = labels["family"], labels["number"], labels["replicate"]
+        rest = config.model_copy(update={"model": laptop.mlp})
+        assert by_cell.setdefault(cell, rest) == rest
+
+
+@pytest.mark.parametrize("profile", ["smoke", "demo", "laptop", "paper"])
+def test_every_profile_is_well_formed(profile):
+    study = Architectures.profile(profile)
+    runs = study.runs()
+    assert len({config.run_id for config, _ in runs}) == len(runs)
+    for config, labels in runs:
+        assert config.support.number == labels["number"] and config.family.kind == labels["family"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"numbers": (80, 40)}, "fewest first"),
+        ({"numbers": (40,)}, "at least two"),
+        ({"control": "hyperteacher"}, "another family"),
+        ({"threshold": 1.0}, "less than 1"),
+    ],
+)
+def test_studies_that_make_no_sense_are_refused(given, message):
+    with pytest.raises(BadInput, match=message):
+        validate(Architectures, given)
+
+
+# The effects
+
+
+def test_effects_are_computed_as_stated(laptop):
+    found = effects(laptop, tables(laptop))
+    expected = {
+        "transformer-needs-fewer": 1.0,
+        "hypernetwork-needs-fewer": 2.0,
+        "transformer-better-with-fewest": 0.3,
+        "hypernetwork-better-with-fewest": 0.6,
+    }
+    for network in NETWORKS:
+        expected |= {
+            f"{network}-fits": 0.95,
+            f"control-is-learned-by-{network}": 0.8,
+            f"control-stays-at-zero-{network}": 0.0,
+        }
+    assert set(found) == set(expected)
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], np.full(12, value), atol=1e-9, err_msg=name)
+
+
+def test_when_structure_helps_every_claim_is_supported(laptop):
+    found = judged(laptop, tables(laptop, noise=0.02))
+    assert {name: one.verdict for name, one in found.items()} == {
+        name: one.claim.wanted for name, one in found.items()
+    }
+    assert [name for name, one in found.items() if one.claim.primary] == ["transformer-needs-fewer"]
+
+
+def test_a_transformer_that_needs_more_contradicts(laptop):
+    def swapped(labels, value):
+        if labels["network"] == "transformer" and labels["family"] != "lookup":
+            return score("mlp", labels["number"]) - 0.3
+        return value
+
+    found = effects(laptop, tables(laptop, r2_held_out=swapped))
+    np.testing.assert_allclose(found["transformer-needs-fewer"], -1.0)
+    verdicts = judged(laptop, tables(laptop, noise=0.01, r2_held_out=swapped))
+    assert verdicts["transformer-needs-fewer"].verdict == "contradicted"
+
+
+def test_networks_that_did_not_fit_decide_nothing(laptop):
+    def poor(labels, value):
+        return 0.5 if labels["network"] == "transformer" and labels["family"] != "lookup" else value
+
+    found = judged(laptop, tables(laptop, noise=0.01, r2_in=poor))
+    assert found["transformer-needs-fewer"].verdict == "inconclusive"
+    assert found["hypernetwork-needs-fewer"].verdict == "supported"
+
+
+def test_a_control_that_is_solved_is_found_out(laptop):
+    def leak(labels, value):
+        return 0.2 if labels["family"] == "lookup" and labels["network"] == "hypernetwork" else value
+
+    found = judged(laptop, tables(laptop, noise=0.01, correlation_held_out=leak))
+    assert found["control-stays-at-zero-hypernetwork"].verdict == "contradicted"
+    assert found["control-stays-at-zero-mlp"].verdict == "equivalent"
+
+
+@pytest.mark.parametrize("number", [40, 160])
+def test_a_missing_run_takes_its_replicate_out(laptop, number):
+    frames = tables(laptop)
+    runs = frames.runs
+    gone = (runs["network"] == "transformer") & (runs["number"] == number) & (runs["replicate"] == 3)
+    found = effects(laptop, Tables(runs[~gone], frames.combinations, frames.probes, frames.curves))
+    assert np.isnan(found["transformer-needs-fewer"]).nonzero()[0].tolist() == [3]
+    assert np.isfinite(found["hypernetwork-needs-fewer"]).all()
+    assert np.isnan(found["transformer-better-with-fewest"]).sum() == (number == 40)
+
+
+def test_without_runs_nothing_is_decided(laptop):
+    frames = tables(laptop)
+    none = Tables(frames.runs[:0], frames.combinations, frames.probes, frames.curves)
+    assert all(np.isnan(values).all() for values in effects(laptop, none).values())
+
+
+# Where a threshold lies beyond the numbers tried
+
+
+def test_the_end_beyond_which_a_number_lies_understates_the_difference():
+    inside, above, below = Reached(100, "no"), Reached(320, "right"), Reached(40, "left")
+    assert doublings(Reached(160, "no"), Reached(80, "no")) == 1
+    assert doublings(inside, below) == pytest.approx(math.log2(100 / 40))
+    assert doublings(above, inside) == pytest.approx(math.log2(320 / 100))
+    assert doublings(inside, above) == pytest.approx(math.log2(100 / 320)), "it speaks against, and counts"
+    assert doublings(above, below) == 3
+    # Whatever the true numbers are, the difference is at least as far from zero.
+    for true in (400, 10_000):
+        assert abs(math.log2(true / 100)) >= abs(doublings(above, inside))
+    for true in (1, 39):
+        assert abs(math.log2(100 / true)) >= abs(doublings(inside, below))
+
+
+def test_where_both_lie_beyond_the_same_end_nothing_is_known():
+    above, below = Reached(320, "right"), Reached(40, "left")
+    assert math.isnan(doublings(above, above)) and math.isnan(doublings(below, below))
+    assert math.isnan(doublings(None, above)) and math.isnan(doublings(above, None))
+
+
+# What is shown
+
+
+def test_figures_and_overview_of_tables_and_of_nothing(laptop):
+    frames = tables(laptop, noise=0.01)
+    none = Tables(frames.runs[:0], frames.combinations, frames.probes, frames.curves)
+    for given in (frames, none):
+        for figure in laptop.figures(given):
+            assert figure.chart.to_dict() and figure.caption and figure.title.endswith("?")
+    overview = laptop.overview(frames)
+    assert len(overview) == 15 and (overview["n"] == 12).all()

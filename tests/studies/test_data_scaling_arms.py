@@ -1,0 +1,82 @@
+"""data-scaling's further arms: preferences, and how the number needed grows with the space."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from recombine.overrides import apply
+from recombine.studies import data_scaling_arms as arms
+from recombine.studies.base import Tables
+from recombine.studies.data_scaling import DataScaling
+
+
+@pytest.fixture(scope="module")
+def laptop() -> DataScaling:
+    return apply(DataScaling.profile("laptop"), ["first_seed=0"])
+
+
+def tables(study, exponent=0.5, noise=0.0, factor=3.0):
+    """Spaces that need factor x size ** exponent combinations for the threshold; a grid world whose accuracy rises by .3."""
+    draw = np.random.default_rng(0)
+    rows = []
+    for config, labels in study.runs():
+        values: dict[str, float] = {}
+        if labels["arm"] == "spaces":
+            wanted = factor * labels["size"] ** exponent * math.exp(noise * draw.standard_normal())
+            values["r2_held_out"] = study.threshold + 0.1 * math.log(labels["number"] / wanted)
+        if labels["arm"] == "preferences":
+            best = labels["number"] == max(study.preference_numbers)
+            rises = best and labels["family"] == "preferences"
+            values |= {"accuracy_in": 0.8, "accuracy_held_out": 0.2 + 0.3 * rises}
+        rows.append({"run": config.run_id, "status": "complete"} | labels | values)
+    empty = pd.DataFrame({"run": []})
+    curves = pd.DataFrame(columns=["run", "replicate", "space", "number", "step", "loss", "score_held_out"])
+    return Tables(pd.DataFrame(rows), empty, empty, curves)
+
+
+def test_the_arms_are_in_the_laptop_profile_and_not_in_the_demo(laptop):
+    labels = [labels for _, labels in laptop.runs()]
+    assert {one["arm"] for one in labels} == {"main", "preferences", "spaces"}
+    grid = {one["replicate"] for one in labels if one["arm"] == "preferences"}
+    assert len(grid) == 8
+    assert len({config.run_id for config, _ in laptop.runs()}) == len(labels)
+    assert {one["arm"] for _, one in DataScaling.profile("demo").runs()} == {"main"}
+
+
+def test_the_control_of_the_grid_world_differs_in_nothing_else(laptop):
+    runs = [(config, labels) for config, labels in laptop.runs() if labels["arm"] == "preferences"]
+    main, control = (
+        next(config for config, labels in runs if labels["family"] == family)
+        for family in ("preferences", "lookup-preferences")
+    )
+    without = {"family", "support"}
+    assert {k: v for k, v in main.dump().items() if k not in without} == {
+        k: v for k, v in control.dump().items() if k not in without
+    }
+    assert main.family.model_dump(exclude={"kind"}) == control.family.model_dump(exclude={"kind"})
+
+
+def test_the_slope_is_found_with_censored_numbers(laptop):
+    frames = tables(laptop, exponent=0.5, noise=0.05)
+    found = arms.needed(frames, laptop.threshold)
+    assert len(found) == 12 * len(laptop.growth)
+    effects = {one.claim.name: one for one in laptop.effects(frames)}
+    slopes = effects["sub-exponential"].values
+    assert np.mean(slopes) == pytest.approx(0.5, abs=0.1)
+    assert effects["sub-exponential"].judge().verdict == "supported"
+
+
+def test_proportional_growth_is_not_called_slower(laptop):
+    effects = {one.claim.name: one for one in laptop.effects(tables(laptop, exponent=1.0, noise=0.05, factor=0.3))}
+    assert effects["sub-exponential"].judge().verdict != "supported"
+
+
+def test_preferences(laptop):
+    effects = {one.claim.name: one.values for one in laptop.effects(tables(laptop))}
+    assert effects["rises-on-preferences"] == pytest.approx(0.3)
+    assert effects["control-fails-on-preferences"] == pytest.approx(0.0)
+    assert len(effects["rises-on-preferences"]) == 8

@@ -1,0 +1,371 @@
+"""decodability: its runs, and its effects on tables whose answers are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from recombine.errors import BadInput
+from recombine.overrides import apply, validate
+from recombine.studies.base import PROFILES, Tables
+from recombine.studies.decodability import CLAIMS, Decodability
+from recombine.studies.decodability_effects import correlation
+from recombine.studies.scaling_law import ScalingLaw
+
+MAIN, CONTROL, IGNORED = "hyperteacher", "lookup", "ignored-part"
+CORRELATIONS = [
+    "within-size",
+    "within-size-and-width",
+    "within-size-at-equal-fit",
+    "within-size-and-width-middle",
+]
+
+
+def summary(labels, draw):
+    """The numbers of a run, as they are where every claim holds."""
+    family, number, width = labels["family"], labels["number"], labels["width"]
+    quality = draw.standard_normal()
+    size = {40: 0.0, 80: 1.0, 160: 2.0, 320: 3.0}[number]
+    narrow = 0.0 if width == 128 else 0.2
+    values = {
+        "r2_in": 0.93 + 0.005 * draw.standard_normal(),
+        "r2_held_out": 0.5 + 0.1 * size + 0.02 * quality - narrow,
+        "correlation_held_out": 0.002 * draw.standard_normal(),
+        "intrinsic": 0.6 + 0.02 * size + 0.02 * quality + 0.005 * draw.standard_normal() - narrow,
+        "intrinsic_untrained": 0.3,
+        "selectivity": 0.5,
+        "transfer": 0.4 + 0.1 * size,
+        "middle": 0.9 + 0.01 * quality - narrow,
+        "efficacy": 0.02 + 0.001 * quality,
+        "efficacy_best": 0.2 + 0.01 * quality,
+        "ceiling_shift_best": 0.25,
+        "floor_random": -0.2,
+        "floor_control": -0.15,
+        "floor_random_best": -0.15,
+        "floor_control_best": -0.1,
+        "accuracy_best": 0.2,
+        "recovered": 0.95,
+        "recovered_in": 1.0,
+        "bound_in": 0.4 + 0.01 * quality,
+        "slack_in": 0.6 - 0.01 * quality,
+    }
+    if family == CONTROL:
+        values |= {
+            "r2_held_out": -2.0,
+            "selectivity": 0.3,
+            "accuracy_best": -2.0 + quality / 10,
+            "recovered": 0.05,
+            "slack_in": 0.3 + 0.01 * quality,
+            "bound_in": 0.7,
+        }
+    return values
+
+
+def layer_rows(values, depth):
+    """The tables of decodability and erasure of one run."""
+    probes, erased = [], []
+    for number in range(depth + 1):
+        site = f"hidden {number}" if number else "encoding"
+        trained = {0: 1.0, 1: 0.96, 2: values["middle"], 3: values["intrinsic"]}[number]
+        for network in ("trained", "untrained"):
+            for form in ("intrinsic", "transfer", "in_distribution"):
+                r2 = trained if network == "trained" else values["intrinsic_untrained"]
+                if form == "transfer" and number == 3:
+                    r2 = values["transfer"]
+                place = {"site": site, "network": network, "form": form, "control": 0.1}
+                probes += [
+                    place | {"strength": "1", "r2": r2 - 0.5},
+                    place | {"strength": "chosen", "r2": r2},
+                ]
+        if number:
+            wobble = 0.01 * values["efficacy"]
+            lost = {1: 0.4, 2: 0.3, 3: 0.1}[number] + wobble
+            scores = {"before": 0.85, "after": 0.85 - lost, "random": 0.75, "mean": -0.2}
+            erased.append({"site": site, "trivial": number == 1, "decodable_after": 0.01 + wobble} | scores)
+    return probes, erased
+
+
+def swap_rows(values, depth):
+    names = ("efficacy", "floor_random", "floor_control")
+    made = {name: values[name] for name in names} | {"ceiling": 1.0, "ceiling_shift": 0.3}
+    return [{"site": f"hidden {number}"} | made for number in range(1, depth + 1)]
+
+
+def made(study, change=None, drop=None, seed=0):
+    """Tables in which every claim holds; `change(labels, values)` alters a run, `drop(labels)` leaves it out."""
+    draw = np.random.default_rng(seed)
+    runs, frames = [], {name: [] for name in ("probes", "erasure", "swap", "readout", "combinations")}
+    for config, labels in study.runs():
+        values = summary(labels, draw)
+        if change is not None:
+            values |= change(labels, values)
+        if drop is not None and drop(labels):
+            continue
+        names = {"run": config.run_id} | labels
+        middle, lost = values.pop("middle"), values.pop("lost", 0.2 if labels["family"] == IGNORED else 0.0)
+        runs.append(names | {"status": "complete"} | values)
+        probes, erased = layer_rows(values | {"middle": middle}, study.depth)
+        swaps = swap_rows(values, study.depth)
+        read, scored = [], []
+        for number in range(30):
+            holds = number % 3 == 0
+            name = f"c{number}"
+            error = 0.3 + (0.03 + lost) * holds + 0.001 * draw.standard_normal()
+            read.append({"combination": name, "error": error})
+            parts = np.array([study.ignored.part, 5]) if holds else np.array([4, 5])
+            scored.append({"combination": name, "constituents": parts, "region": "held_out"})
+        rows = {"probes": probes, "erasure": erased, "swap": swaps, "readout": read, "combinations": scored}
+        for name, found in rows.items():
+            frames[name].append(pd.DataFrame(found).assign(**names))
+    if not runs:
+        nothing = pd.DataFrame(columns=["run", "replicate", "family", "width", "number"])
+        return Tables(nothing, nothing, nothing, nothing, {})
+    tables = {name: pd.concat(parts, ignore_index=True) for name, parts in frames.items()}
+    others = {name: tables[name] for name in ("erasure", "swap", "readout")}
+    return Tables(pd.DataFrame(runs), tables["combinations"], tables["probes"], pd.DataFrame(), others)
+
+
+@pytest.fixture(scope="module")
+def study():
+    return Decodability.profile("laptop")
+
+
+@pytest.fixture(scope="module")
+def tables(study):
+    return made(study)
+
+
+def values(study, tables):
+    return {effect.claim.name: effect.values for effect in study.effects(tables)}
+
+
+def words(study, tables):
+    return {effect.claim.name: effect.judge().verdict for effect in study.effects(tables)}
+
+
+# The runs
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_runs_are_unique_and_every_cell_has_every_replicate(profile):
+    study = Decodability.profile(profile)
+    labels = pd.DataFrame([labels for _, labels in study.runs()])
+    assert len({config.run_id for config, _ in study.runs()}) == len(labels)
+    assert not labels.duplicated().any()
+    cells = labels.groupby(["family", "width", "number"])["replicate"].nunique()
+    assert (cells == study.replicates).all() and len(cells) == len(study.cell_list)
+    assert set(labels["family"]) == {MAIN, CONTROL, IGNORED}
+    for config, label in study.runs():
+        assert config.support.number == label["number"] and config.family.kind == label["family"]
+        assert config.model.hidden == (label["width"],) * study.depth
+
+
+def test_the_laptop_grid_shares_its_runs_with_the_scaling_law(study):
+    assert study.replicates == 12 and len(study.runs()) <= 110
+    own = {config.run_id: labels for config, labels in study.runs()}
+    shared = {config.run_id for config, _ in ScalingLaw.profile("laptop").runs()} & set(own)
+    alone = [labels["family"] for run, labels in own.items() if run not in shared]
+    assert set(alone) == {IGNORED}, "all but the ignored part are trained anyway"
+
+
+def test_layers_that_claims_are_about():
+    by_depth = {depth: validate(Decodability, {"depth": depth}) for depth in (2, 3, 4, 6)}
+    assert {depth: one.middle for depth, one in by_depth.items()} == {
+        2: "hidden 2",
+        3: "hidden 2",
+        4: "hidden 2",
+        6: "hidden 3",
+    }
+    assert by_depth[4].deepest == "hidden 4"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"numbers": (80, 40)}, "smallest first"),
+        ({"numbers": (40,), "other_numbers": ()}, "at least two"),
+        ({"other_numbers": (81,)}, "must be some of"),
+        ({"other_widths": (128,)}, "must differ from width"),
+        ({"depth": 1}, "greater than or equal to 2"),
+    ],
+)
+def test_sizes_that_make_no_sense_are_refused(given, message):
+    with pytest.raises(BadInput, match=message):
+        validate(Decodability, given)
+
+
+# The effects
+
+
+def test_where_all_is_as_stated_every_claim_holds(study, tables):
+    found = {effect.claim.name: effect.judge() for effect in study.effects(tables)}
+    assert list(found) == [claim.name for claim in CLAIMS]
+    assert [name for name, verdict in found.items() if verdict.claim.primary] == ["within-size"]
+    # In these tables few and many combinations fade alike but for the rise of the deepest layer.
+    assert {name for name, one in found.items() if one.verdict != one.claim.wanted} <= {"fades-more"}
+    known = {claim.name for claim in CLAIMS}
+    assert all(set(claim.needs) <= known for claim in CLAIMS)
+    assert all(verdict.replicates == 12 for verdict in found.values())
+
+
+def test_effects_are_computed_as_stated(study):
+    def change(labels, values):
+        few = labels["number"] == 40
+        fixed = {name: round(value, 6) for name, value in values.items()}
+        if labels["family"] == MAIN:
+            own = {"r2_in": 0.91 if labels["number"] == 160 else 0.95, "intrinsic": 0.6 if few else 0.7}
+            own |= {
+                "transfer": 0.4 if few else 0.75,
+                "efficacy": 0.05,
+                "efficacy_best": 0.2,
+                "bound_in": 0.41,
+            }
+            return fixed | own | {"slack_in": 0.59, "selectivity": 0.5, "lost": 0.01}
+        own = {"r2_in": 0.9, "intrinsic": 0.62, "selectivity": 0.3, "recovered": 0.06, "bound_in": 0.7}
+        own |= {"slack_in": 0.3, "accuracy_best": -2.0, "correlation_held_out": 0.03 if few else 0.01}
+        return fixed | own | {"lost": 0.21}
+
+    found = values(study, made(study, change))
+    expected = {
+        "fits": 0.91,
+        "probe-starves": 0.35 - 0.1,
+        "fades": 0.36,
+        "fades-more": 0.1,
+        "learned": 0.4,
+        "swap": 0.3,
+        "swap-deepest": 0.2,
+        "swap-deepest-helps": 0.05,
+        "swap-share": 0.8,
+        "erasure-holds": 0.0105,
+        "erasure-first": 0.75 - (0.45 - 0.0005),
+        "erasure-middle": 0.75 - (0.55 - 0.0005),
+        "theorem-says-something": 0.41,
+        "theorem": 0.3,
+        "control-is-learned": 0.9,
+        "selectivity": 0.2,
+        "control-stays-at-zero": 0.02,
+        "control-is-decodable": 0.32,
+        "control-swap-misses": -2.0,
+        "control-not-recovered": 0.06,
+        "ignored-is-learned": 0.9,
+    }
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], np.full(12, value), atol=1e-9, err_msg=name)
+    np.testing.assert_allclose(found["ignored-part-fades"], np.full(12, 0.2), atol=0.005)
+
+
+def test_a_correlation_that_only_the_size_makes_is_not_taken_for_one(study):
+    draw = np.random.default_rng(5)
+
+    def change(labels, values):
+        size = labels["number"] / 320
+        noise = draw.standard_normal(3)
+        return {
+            "intrinsic": 0.4 + 0.3 * size + 0.02 * noise[0],
+            "middle": 0.4 + 0.3 * size + 0.02 * noise[1],
+            "r2_held_out": 0.4 + 0.5 * size + 0.02 * noise[2],
+        }
+
+    tables = made(study, change)
+    frame = tables.runs[tables.runs["family"] == MAIN]
+    assert stats.spearmanr(frame["intrinsic"], frame["r2_held_out"]).statistic > 0.7
+    found = words(study, tables)
+    assert not {"supported"} & {found[name] for name in CORRELATIONS}
+
+
+def test_a_correlation_that_only_the_width_makes_is_told_apart(study):
+    draw = np.random.default_rng(6)
+
+    def change(labels, values):
+        wide = labels["width"] == 128
+        noise = draw.standard_normal(2)
+        return {
+            "intrinsic": 0.4 + 0.3 * wide + 0.02 * noise[0],
+            "r2_held_out": 0.4 + 0.5 * wide + 0.02 * noise[1],
+        }
+
+    # Width differs at every size here.
+    wider = apply(study, ["other_numbers=40,80,160,320"])
+    found = words(wider, made(wider, change))
+    assert found["within-size"] == "supported" and found["within-size-and-width"] != "supported"
+
+
+def test_the_mean_of_the_pseudo_values_is_near_the_correlation(study, tables):
+    frame = study.points(tables)
+    assert len(frame) == 72
+    whole = correlation(frame, "deepest", ["number"])
+    assert values(study, tables)["within-size"].mean() == pytest.approx(whole, abs=0.03)
+    alone = frame[(frame["number"] == 40)]
+    expected = stats.spearmanr(alone["deepest"], alone["r2_held_out"]).statistic
+    assert correlation(alone, "deepest", ["number", "width"]) == pytest.approx(expected)
+    assert np.isnan(correlation(alone.head(2), "deepest", ["number"])), "too few"
+
+
+@pytest.mark.parametrize(
+    ("gone", "without", "still"),
+    [
+        ((MAIN, 128, 160), [*CORRELATIONS, "fits"], ["learned", "swap", "theorem"]),
+        ((MAIN, 58, 80), CORRELATIONS, ["fits", "fades"]),
+        ((MAIN, 128, 40), [*CORRELATIONS, "fits", "fades", "probe-starves", "theorem"], ["learned", "swap"]),
+        ((MAIN, 128, 320), ["learned", "swap", "erasure-middle", "ignored-part-fades"], ["fades", "theorem"]),
+        ((CONTROL, 128, 40), ["theorem", "selectivity", "control-is-decodable"], ["within-size", "fits"]),
+        ((IGNORED, 128, 320), ["ignored-is-learned", "ignored-part-fades"], ["within-size", "swap"]),
+    ],
+)
+def test_a_missing_run_gives_its_replicate_no_number(study, gone, without, still):
+    def drop(labels):
+        return labels["replicate"] == 1003 and (labels["family"], labels["width"], labels["number"]) == gone
+
+    found = values(study, made(study, drop=drop))
+    for name in without:
+        assert np.flatnonzero(np.isnan(found[name])).tolist() == [3], name
+    for name in still:
+        assert np.isfinite(found[name]).all(), name
+
+
+def test_without_runs_nothing_is_decided(study):
+    nothing = made(study, drop=lambda labels: True)
+    assert all(np.isnan(effect.values).all() for effect in study.effects(nothing))
+    assert all(figure.chart.to_dict() for figure in study.figures(nothing))
+    assert study.overview(nothing).empty
+
+
+def test_controls_that_do_not_behave_are_found(study):
+    def leaks(labels, values):
+        if labels["family"] == CONTROL:
+            return {
+                "correlation_held_out": 0.2 + values["r2_in"] / 100,
+                "recovered": 0.5 + values["r2_in"] / 100,
+            }
+        return {"lost": 0.0}
+
+    found = words(study, made(study, leaks))
+    for name in ("control-stays-at-zero", "control-not-recovered"):
+        assert found[name] == "contradicted"
+    assert found["ignored-part-fades"] != "supported"
+
+
+def test_a_layer_that_reads_but_does_not_use_is_told_apart(study):
+    def unused(labels, values):
+        wobble = values["r2_in"] / 100
+        return {"efficacy": -0.2 + wobble, "efficacy_best": -0.1 + wobble}
+
+    found = words(study, made(study, unused))
+    assert found["swap"] == "equivalent" and found["swap-share"] == "contradicted"
+    assert found["swap-deepest-helps"] == "contradicted" and found["learned"] == "supported"
+
+
+def test_the_overview_and_the_figures(study, tables):
+    frame = study.overview(tables)
+    assert len(frame) == len(study.cell_list) and (frame["n"] == 12).all()
+    found = study.figures(tables)
+    assert [figure.name for figure in found] == [
+        "decodability_within_size",
+        "decodability_by_layer",
+        "swap_by_layer",
+        "erasure_by_layer",
+    ]
+    assert all(figure.chart.to_dict() and figure.caption for figure in found)
+    assert "Rank correlation within size" in found[0].caption

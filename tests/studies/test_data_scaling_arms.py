@@ -71,7 +71,9 @@ def test_the_slope_is_found_with_censored_numbers(laptop):
 
 
 def test_proportional_growth_is_not_called_slower(laptop):
-    effects = {one.claim.name: one for one in laptop.effects(tables(laptop, exponent=1.0, noise=0.05, factor=0.3))}
+    effects = {
+        one.claim.name: one for one in laptop.effects(tables(laptop, exponent=1.0, noise=0.05, factor=0.3))
+    }
     assert effects["sub-exponential"].judge().verdict != "supported"
 
 

@@ -42,7 +42,9 @@ def tables(study, shift=0.0, noise=0.005):
 
 
 def words(study, frames):
-    return {one.claim.name: one.verdict for one in settle([effect.judge() for effect in study.effects(frames)])}
+    return {
+        one.claim.name: one.verdict for one in settle([effect.judge() for effect in study.effects(frames)])
+    }
 
 
 def test_runs_of_every_encoding(laptop):

@@ -118,7 +118,6 @@ def test_impossible_numbers_of_parts(paper: SubsetSpace, toys: ProductSpace):
         Random(number=10, most_active=1).check(paper)
 
 
-
 @pytest.mark.parametrize("listing", [True, False])
 def test_supports_of_one_seed_are_nested(paper: SubsetSpace, listing: bool, monkeypatch: pytest.MonkeyPatch):
     if not listing:

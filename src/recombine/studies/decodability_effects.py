@@ -13,7 +13,7 @@ from recombine.errors import BadInput
 from recombine.families.base import Family
 from recombine.stats.rank import partial_rank
 from recombine.studies.base import Tables
-from recombine.studies.reduce import at, column, jackknife
+from recombine.studies.reduce import at, jackknife
 
 if TYPE_CHECKING:
     from recombine.studies.decodability import Decodability
@@ -175,7 +175,7 @@ def correlation(
     frame: pd.DataFrame, layer: str, within: Sequence[str], covariates: Sequence[str] = ()
 ) -> float:
     """Rank correlation of a layer's decodability with held-out R2 within groups; not a number where there are too few runs."""
-    groups = frame[list(within)].astype(str).agg("/".join, axis=1)
+    groups = frame.groupby(list(within)).ngroup()
     others = [frame[name] for name in covariates]
     try:
         return partial_rank(frame[layer], frame["r2_held_out"], groups, others).estimate
@@ -205,16 +205,16 @@ def excess_error(
     Errors are shares of the spread of task vectors. How badly the other parts are read is in both means, so the difference
     says how this one is read: it is large where the layer has lost the part.
     """
-    names = combinations.reindex(columns=["run", "combination", "constituents"])
-    names = names.drop_duplicates(["run", "combination"])
     read = readout.reindex(columns=[*LABELS, "run", "combination", "error"])
+    for label, value in labels.items():
+        read = read[read[label] == value]
     if read.empty:
         return np.full(len(seeds), np.nan)
+    names = combinations.reindex(columns=["run", "combination", "constituents"])
+    names = names[names["run"].isin(set(read["run"]))].drop_duplicates(["run", "combination"])
     frame = read.merge(names, on=["run", "combination"])
     holds = np.array([part in list(one) for one in frame["constituents"]], dtype=bool)
-    by_run = [
-        frame[chosen].groupby(LABELS)["error"].mean().rename(name)
-        for name, chosen in (("with", holds), ("without", ~holds))
-    ]
-    both = pd.concat(by_run, axis=1).reset_index()
-    return at(both.assign(excess=column(both, "with") - column(both, "without")), "excess", seeds, **labels)
+    worse = (
+        frame[holds].groupby("replicate")["error"].mean() - frame[~holds].groupby("replicate")["error"].mean()
+    )
+    return worse.reindex(list(seeds)).to_numpy(dtype=float)

@@ -63,7 +63,7 @@ EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("families", "hyperteacher"): [{"inputs": 3, "hidden": 4, "outputs": 2, "layers": 2}],
     ("families", "lookup"): [{"inputs": 3, "hidden": 4, "outputs": 2, "coefficients": "k-hot"}],
     ("models", "mlp"): [{"width": 8, "depth": 2}, {"widths": [7]}],
-    ("models", "transformer"): [{"width": 16, "layers": 2, "heads": 2}],
+    ("models", "transformer"): [{"width": 16, "layers": 2, "heads": 2, "context": 4}],
     ("models", "hypernetwork"): [{"hidden": 8}, {"hidden": 8, "layer_norm": True}],
     ("models", "constructed"): [],  # It is built from a teacher: tests/models/test_constructed.py.
 }

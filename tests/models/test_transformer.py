@@ -103,6 +103,38 @@ def test_a_later_input_changes_nothing_before_it():
         assert (moved[place:] > 1e-4).all(), "and it changes itself and all that come after"
 
 
+@pytest.mark.parametrize("samples", [4, 8, 11])
+def test_more_inputs_than_the_context_are_read_as_several_sequences(samples: int):
+    """At every site as if each sequence stood alone, so that no position is new to the network."""
+    network = drawn(Transformer(width=16, layers=2, heads=2, context=4))
+    code, inputs = example(samples=samples)
+    trace = jax.jit(lambda *given: network.trace(*given))
+    outputs, sites = trace(code, inputs)
+    alone = [trace(code, inputs[start : start + 4]) for start in range(0, samples, 4)]
+    np.testing.assert_allclose(outputs, np.concatenate([one for one, _ in alone]), rtol=1e-4, atol=1e-5)
+    for site, values in sites.items():
+        assert values.shape == (samples, 16)
+        np.testing.assert_allclose(
+            values, np.concatenate([one[site] for _, one in alone]), rtol=1e-4, atol=1e-5
+        )
+
+
+def test_an_edit_reaches_every_sequence():
+    network = drawn(Transformer(width=16, layers=2, heads=2, context=4))
+    code, inputs = example(samples=7)
+    met: dict[str, tuple[int, ...]] = {}
+
+    def wipe(site: str, values: jax.Array) -> jax.Array:
+        met[site] = values.shape
+        return values.at[5].set(0.0) if site == "block 1" else values
+
+    edited, sites = jax.jit(lambda *given: network.trace(*given, wipe))(code, inputs)
+    moved = np.abs(edited - answer(network, code, inputs)).max(axis=1) > 1e-4
+    assert moved.tolist() == [False] * 5 + [True] * 2
+    assert met == {"block 1": (7, 16), "block 2": (7, 16)}
+    assert not np.any(sites["block 1"][5])
+
+
 def test_a_shorter_sequence_is_the_beginning_of_a_longer_one():
     network, (code, inputs) = drawn(), example()
     np.testing.assert_allclose(

@@ -44,7 +44,7 @@ def test_the_interval_of_a_correlation_is_about_that_of_fisher():
 def test_the_interval_holds_what_it_promises():
     """A normal pair with slope 1 and equal noise: the correlation is 1/sqrt(2)."""
     inside = []
-    for seed in range(200):
+    for seed in range(100):
         found = jackknife(drawn(seed=seed), correlation, SEEDS, 1)
         half = stats.t.ppf(0.975, len(SEEDS) - 1) * stats.sem(found)
         inside.append(abs(found.mean() - 0.5**0.5) <= half)

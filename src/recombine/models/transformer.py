@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import equinox as eqx
@@ -99,25 +100,39 @@ class Block(eqx.Module):
 
 
 class TransformerNetwork(Network):
-    """Tokens, blocks, and a readout at the tokens of the inputs."""
+    """Tokens, blocks, and a readout at the tokens of the inputs.
+
+    Inputs are read in sequences of at most `context`, each behind a task token of its own. So a network that is shown more
+    inputs than it was trained with meets no position that is new to it.
+    """
 
     of_code: Layer
     of_input: Layer
     blocks: tuple[Block, ...]
     before_readout: Float[Array, " width"]
     readout: Layer
+    context: int = eqx.field(static=True)
 
     def trace(
         self, code: Float[Array, " code"], inputs: Float[Array, "sample feature"], edit: Edit = unedited
     ) -> tuple[Float[Array, "sample output"], Trace]:
+        samples = len(inputs)
+        length = min(self.context, samples)
+        number = math.ceil(samples / length)
         told = code @ self.of_code.weight + self.of_code.bias
-        stream = jnp.concatenate([told[None], inputs @ self.of_input.weight + self.of_input.bias])
+        shown = inputs @ self.of_input.weight + self.of_input.bias
+        # Pads stand at the end of the last sequence, where no input sees them.
+        stream = jnp.pad(shown, ((0, number * length - samples), (0, 0))).reshape(number, length, -1)
+        stream = jnp.concatenate([jnp.broadcast_to(told, (number, 1, len(told))), stream], axis=1)
         sites = {}
-        for number, block in enumerate(self.blocks, start=1):
-            stream = block(stream)
-            sites[f"block {number}"] = edit(f"block {number}", stream[1:])
-            stream = jnp.concatenate([stream[:1], sites[f"block {number}"]])
-        read = normed(stream[1:], self.before_readout)
+        for place, block in enumerate(self.blocks, start=1):
+            stream = jax.vmap(block)(stream)
+            flat = stream[:, 1:].reshape(number * length, -1)
+            edited = edit(f"block {place}", flat[:samples])
+            sites[f"block {place}"] = edited
+            tokens = jnp.concatenate([edited, flat[samples:]]).reshape(number, length, -1)
+            stream = jnp.concatenate([stream[:, :1], tokens], axis=1)
+        read = normed(sites[f"block {len(self.blocks)}"], self.before_readout)
         return read @ self.readout.weight + self.readout.bias, sites
 
 
@@ -133,6 +148,9 @@ class Transformer(Model):
     """Attention heads of each block; they share the width equally."""
     widening: PositiveInt = 4
     """Hidden units of each block's perceptron, as a multiple of the width."""
+    context: PositiveInt = 8
+    """The most inputs that are read as one sequence; more are read as several. Not more than the recipe has samples:
+    places of a sequence that were never trained are read badly."""
 
     @model_validator(mode="after")
     def _heads_fit(self) -> Transformer:
@@ -159,4 +177,5 @@ class Transformer(Model):
             blocks=tuple(Block.draw(self.width, self.heads, self.widening, one) for one in by_block),
             before_readout=jnp.ones(self.width),
             readout=layer(by_readout, self.width, output_size),
+            context=self.context,
         )

@@ -146,7 +146,7 @@ class Architectures(Study):
     """The plain network that the others are compared with."""
     transformer: field("models", Model) = Transformer(width=64, layers=2, heads=4)  # type: ignore[valid-type]
     hypernetwork: field("models", Model) = Hypernetwork()  # type: ignore[valid-type]
-    numbers: tuple[PositiveInt, ...] = (40, 80, 160, 320)
+    numbers: tuple[PositiveInt, ...] = (40, 80, 160)
     """Numbers of training combinations, fewest first."""
     reserve: NonNegativeInt = 376
     """Combinations of the common test."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from recombine.figures.base import Figure
+from recombine.figures.dots import dots_info, draw_dots
 from recombine.figures.extent import Reference
 from recombine.figures.lines import draw_lines, lines_info
 from recombine.studies.base import Tables
@@ -59,4 +60,33 @@ def figures(study: Architectures, tables: Tables) -> list[Figure]:
             info.caption,
             draw_lines(info),
         ),
+        _needed(study, tables),
     ]
+
+
+def _needed(study: Architectures, tables: Tables) -> Figure:
+    rows, beyond = [], 0
+    for network in NAMES:
+        for seed, one in zip(study.seeds, study.needed(tables, network), strict=True):
+            if one is not None:
+                rows.append((seed, network, one.size))
+                beyond += one.censored != "no"
+    info = dots_info(
+        pd.DataFrame(rows, columns=["replicate", "network", "number"]),
+        category="network",
+        measures={"number": "training combinations"},
+        labels=NAMES,
+        x_title=f"training combinations for a held-out R² of {study.threshold:g}",
+        caption_lead=(
+            f"How many training combinations each network needs until held-out R² is {study.threshold:g}, interpolated between "
+            f"the numbers that were tried ({study.numbers[0]} to {study.numbers[-1]}): left is better."
+            + (
+                f" {beyond} of {len(rows)} lie beyond these numbers and are shown at their end."
+                if beyond
+                else ""
+            )
+        ),
+    )
+    return Figure(
+        "combinations_needed", "How many combinations does each need?", info.caption, draw_dots(info)
+    )

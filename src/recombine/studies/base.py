@@ -115,7 +115,7 @@ class Study(Component, abc.ABC):
 
     def overview(self, tables: Tables) -> pd.DataFrame:
         """The one table that a reader looks at first: means over replicates in each cell of the grid."""
-        runs = tables.runs.reindex(columns=[*tables.runs.columns.union(self.shown)])
+        runs = tables.runs.reindex(columns=[*tables.runs.columns.union(list(self.shown))])
         grouped = runs.groupby(list(self.cells), sort=False, dropna=False)
         frame = grouped[list(self.shown)].mean()
         frame.insert(0, "n", grouped[self.shown[0]].count())

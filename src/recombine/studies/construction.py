@@ -78,16 +78,17 @@ CLAIMS = (
     ),
     _claim(
         "training-falls-short",
-        "Its root mean square error, over all combinations, stays above that of the construction (difference of log10).",
+        "After the steps of the recipe its root mean square error, over trained and held-out combinations, is more than twice that of "
+        "the construction (difference of log10).",
         "greater",
-        0.1,
+        0.3,
         needs=("training-fits",),
     ),
     _claim(
         "training-falls-short-at-worst",
-        "So does its largest error (difference of log10).",
+        "So is its largest error (difference of log10).",
         "greater",
-        0.1,
+        0.3,
         needs=("training-fits",),
     ),
     _claim(
@@ -107,10 +108,11 @@ CLAIMS = (
         needs=("memory-is-learned",),
     ),
     _claim(
-        "composer-does-not-grow",
-        "For the teacher that smallest width hardly grows (slope of log width on log number).",
-        "equivalent",
-        0.2,
+        "composer-hardly-grows",
+        "For the teacher that smallest width grows less than with the square root of the number of combinations (slope of "
+        "log width on log number).",
+        "below",
+        0.5,
         needs=("memory-is-learned",),
     ),
 )
@@ -156,6 +158,7 @@ class Construction(Study):
             "knots": (8, 16, 32, 64),
             "modules": (8, 16, 32, 64, 128),
             "fixed": 32,
+            "error_tasks": 1024,
             "memory_space": {"modules": 16, "max_active": 3},
             "numbers": (20, 40, 80, 160, 320),
             "widths": (8, 16, 32, 64, 128, 256, 512, 1024),
@@ -175,11 +178,13 @@ class Construction(Study):
     """The knots at which the number of modules is varied."""
     same_size: PositiveInt = 8
     """The knots of the network whose widths the trained one has."""
+    error_tasks: PositiveInt = 256
+    """Tasks of trained and of held-out combinations over which the largest error is sought, for each network."""
     memory_space: SubsetSpace = SubsetSpace(modules=12, max_active=3)
     """The space of the networks that memorise."""
     numbers: tuple[PositiveInt, ...] = (10, 20, 40, 80)
     """Numbers of combinations to be memorised, fewest first."""
-    widths: tuple[PositiveInt, ...] = (8, 16, 32, 64, 128)
+    widths: tuple[PositiveInt, ...] = (16, 32, 64, 128)
     """Widths tried, smallest first."""
     memory_depth: PositiveInt = 2
     memory_steps: PositiveInt = 300
@@ -255,7 +260,7 @@ class Construction(Study):
         return found
 
     def measurements(self) -> list[Measurement]:
-        return [Scores(combinations=128, draws=2), SupError()]
+        return [Scores(combinations=128, draws=2), SupError(tasks=self.error_tasks)]
 
     def tables(self, store: Store) -> Tables:
         """With the theorem's `bound` beside each constructed network: it follows from the teacher."""
@@ -322,7 +327,7 @@ class Construction(Study):
             "training-falls-short-at-worst": short["sup_error"],
             "memory-is-learned": np.min(fewest, axis=0),
             "memoriser-grows": memoriser - composer,
-            "composer-does-not-grow": composer,
+            "composer-hardly-grows": composer,
         }
         return [Effect(claim, values[claim.name]) for claim in CLAIMS]
 

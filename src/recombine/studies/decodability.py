@@ -262,13 +262,9 @@ class Decodability(Study):
         "r2_in",
         "r2_held_out",
         "intrinsic",
-        "intrinsic_untrained",
         "transfer",
         "selectivity",
-        "efficacy",
         "efficacy_best",
-        "recovered_in",
-        "bound_in",
     )
 
     base: RunConfig = RunConfig()

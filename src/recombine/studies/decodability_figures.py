@@ -72,7 +72,9 @@ def _within(study: Decodability, tables: Tables) -> Figure:
         caption_lead=(
             "A point for each network. Both measures rise with the number of training combinations (colour), so only what "
             "happens within a colour says that networks which keep the constituents are those that recombine. Within a "
-            f"colour teachers and first weights differ, and widths ({', '.join(map(str, _widths(study)))}) where there are several."
+            f"colour teachers and first weights differ, and widths ({', '.join(map(str, _widths(study)))}) where there are "
+            "several: clouds of one colour that lie far apart are networks of different width, and the second correlation "
+            "leaves this difference out."
         ),
     )
     title = "Do networks that keep the constituents generalise better?"
@@ -199,7 +201,7 @@ def _erasures(study: Decodability, tables: Tables) -> Figure:
         labels=ERASURES,
         facet_labels={number: _named(number) for number in study.numbers},
         controls=["before", "mean"],
-        floor=-0.5,
+        floor=-1.0,
         ceiling=1.0,
         x_title="hidden layer",
         y_title="held-out R²",

@@ -146,6 +146,7 @@ class PredictFailure(Study):
             "gap_numbers": (50,),
             "pairs": 4,
             "gap_reserve": 60,
+            "threshold": 0.2,
             "fit_replicates": 2,
             "replicates": 2,
         },

@@ -82,21 +82,24 @@ class Raced:
     """A row for each combination of the deciding replicates: `replicate`, `fails`, and the chance each predictor gave."""
 
     def overview(self) -> pd.DataFrame:
-        """A row for each predictor, the base rate first: scores on unseen runs, means over replicates."""
+        """A row for each predictor, the base rate first: scores on unseen runs, means over replicates.
+
+        `known`: before training or only after it; `calibration` is the expected calibration error.
+        """
         import pandas as pd
 
         loss = _mean(self.base_loss)
-        rows = [{"predictor": "base rate", "known": "before training", "log_loss": loss, "gain": 0.0}]
+        rows = [{"predictor": "base rate", "known": "before", "log_loss": loss, "gain": 0.0}]
         for name in PREDICTORS:
             after = "log_error" in PREDICTORS[name]
             gain = _mean(self.gain[name])
-            row = {"predictor": name, "known": "after training" if after else "before training"}
-            row |= {"log_loss": loss - gain, "gain": gain, "calibration_error": _mean(self.calibration[name])}
+            row = {"predictor": name, "known": "after" if after else "before"}
+            row |= {"log_loss": loss - gain, "gain": gain, "calibration": _mean(self.calibration[name])}
             if len(self.chances):
                 row["brier"] = brier(self.chances[name], self.chances["fails"])
             rows.append(row)
         counted = int(np.isfinite(self.base_loss).sum())
-        names = ["predictor", "known", "n", "log_loss", "gain", "brier", "calibration_error"]
+        names = ["predictor", "known", "n", "log_loss", "gain", "brier", "calibration"]
         return pd.DataFrame(rows).assign(n=counted).reindex(columns=names)
 
 

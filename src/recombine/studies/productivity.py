@@ -224,7 +224,8 @@ class Productivity(Study):
         by_parts = self.by_parts(tables)
         if by_parts.empty:
             return by_parts
-        grouped = by_parts.groupby(["family", "model", "width", "parts"], sort=False)
+        ordered = by_parts.sort_values("parts", kind="stable")
+        grouped = ordered.groupby(["family", "model", "width", "parts"])
         frame = grouped[["r2", "correlation"]].mean()
         frame.insert(0, "n", grouped["r2"].count())
         return frame.reset_index()

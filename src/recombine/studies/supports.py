@@ -250,17 +250,18 @@ class Supports(Study):
     control_number: PositiveInt = 40
     """Combinations of the control: few, so that it can be learned at all."""
     preferences: RunConfig = RunConfig(
-        family=Preferences(features=8),
+        family=Preferences(features=8, objects=2),
         objective=Classification(),
         space=SubsetSpace(modules=8, max_active=3),
         model=MLP(width=256, depth=2),
-        recipe=Fast(steps=1500),
+        recipe=Fast(steps=1000),
+        every=50,
     )
     """What all runs of the second arm share. Its random and popular supports are as long as its two halves."""
     preferences_popular: PositiveInt = 2
     """How many parts are popular in the second arm."""
     preferences_replicates: PositiveInt = 8
-    independent_preferences: field("families", Family) = LookupPreferences(features=8)  # type: ignore[valid-type]
+    independent_preferences: field("families", Family) = LookupPreferences(features=8, objects=2)  # type: ignore[valid-type]
     """The control of the second arm."""
 
     @model_validator(mode="after")

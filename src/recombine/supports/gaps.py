@@ -94,4 +94,4 @@ def _holds(
     rows: Int[np.ndarray, "n slots"], allowed: Bool[np.ndarray, "width_and_pad width_and_pad"]
 ) -> Bool[np.ndarray, " n"]:
     """Which combinations keep to the allowed pairs (a part stands with itself)."""
-    return allowed[rows[:, :, None], rows[:, None, :]].all(axis=(1, 2))
+    return np.all(allowed[rows[:, :, None], rows[:, None, :]], axis=(1, 2))

@@ -53,9 +53,11 @@ def _find(known: Collection[str], name: str) -> str:
     found = [place for place in known if place.endswith(f".{name}")]
     if len(found) == 1:
         return found[0]
-    # Of a study with several sets of runs, the main ones are meant.
+    # Of a study with several sets of runs the main ones are meant. A control's own setting stays ambiguous: to change
+    # one of the two and not the other is seldom wanted.
     main = [place for place in found if place.startswith("base.")]
-    if len(main) == 1:
+    others = {place.partition(".")[0] for place in found if place not in main}
+    if len(main) == 1 and all(f"{root}.recipe" in known for root in others):
         return main[0]
     if found:
         raise BadInput(f"{name!r} could mean {' or '.join(sorted(found))}.", fix="write the full name")

@@ -33,7 +33,8 @@ def test_a_study_trains_measures_and_decides(ran, study):
 def test_tables_carry_the_labels_of_the_study(ran, study):
     result, _ = ran
     expected = {(labels["family"], labels["number"], labels["replicate"]) for _, labels in study.runs()}
-    for frame in vars(result.tables).values():
+    tables = result.tables
+    for frame in (tables.runs, tables.combinations, tables.probes, tables.curves):
         assert {"run", "replicate", "number", "family", "space"} <= set(frame.columns)
         found = set(
             frame[["family", "number", "replicate"]].drop_duplicates().itertuples(index=False, name=None)
@@ -46,7 +47,7 @@ def test_tables_carry_the_labels_of_the_study(ran, study):
 def test_the_overview_has_a_line_for_each_family_and_number(ran, study):
     overview = study.overview(ran[0].tables)
     assert len(overview) == 4 and (overview["n"] == 2).all()
-    assert overview["r2_held_out"].notna().all()
+    assert overview["score_held_out"].notna().all()
 
 
 def test_running_again_does_nothing_and_finds_the_same(ran, study):
@@ -167,7 +168,7 @@ def test_another_measurement_of_the_same_runs_does_not_change_a_study(ran, study
 
 def test_tables_of_a_study_that_has_not_run_are_empty(study, tmp_path):
     frames = study.tables(Store(tmp_path))
-    assert all(frame.empty for frame in vars(frames).values())
+    assert all(frame.empty for frame in (frames.runs, frames.combinations, frames.probes, frames.curves))
     assert all(np.isnan(effect.values).all() for effect in study.effects(frames))
 
 

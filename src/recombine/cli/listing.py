@@ -32,7 +32,7 @@ def list_command(what: str, store_path: Path, *, as_json: bool) -> None:
     if as_json:
         print_json(run_records(store))
         return
-    columns = ["run", "family", "space", "trained on", "model", "steps", "score_in", "held_out"]
+    columns = ["run", "family", "space", "trained on", "model", "steps", "in", "held out"]
     rows = [
         _run_row(
             run.run_id,

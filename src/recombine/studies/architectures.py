@@ -33,6 +33,9 @@ OTHERS = ("transformer", "hypernetwork")
 
 NETWORKS = ("mlp", *OTHERS)
 
+SAID = {name: name for name in NETWORKS} | {"mlp": "MLP"}
+"""Their names in sentences."""
+
 DRAWS = 16
 """Tasks of each combination that are scored."""
 
@@ -45,7 +48,7 @@ CLAIMS = (
     *(
         _claim(
             f"{name}-fits",
-            f"The {name} fits its training tasks with the most combinations (r2_in).",
+            f"The {SAID[name]} fits its training tasks with the most combinations (r2_in).",
             "above",
             0.8,
             role="precondition",
@@ -77,7 +80,7 @@ CLAIMS = (
     *(
         _claim(
             f"control-is-learned-by-{name}",
-            f"The {name} can learn the control: r2_in with the fewest combinations.",
+            f"The {SAID[name]} can learn the control: r2_in with the fewest combinations.",
             "above",
             0.3,
             role="precondition",
@@ -87,7 +90,7 @@ CLAIMS = (
     *(
         _claim(
             f"control-stays-at-zero-{name}",
-            f"On independent random functions, learned for the fewest combinations, predictions of the {name} for held-out "
+            f"On independent random functions, learned for the fewest combinations, predictions of the {SAID[name]} for held-out "
             "ones have nothing to do with the truth (correlation within tasks).",
             "equivalent",
             0.05,

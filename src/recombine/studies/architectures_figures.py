@@ -10,16 +10,11 @@ from recombine.figures.base import Figure
 from recombine.figures.dots import dots_info, draw_dots
 from recombine.figures.extent import Reference
 from recombine.figures.lines import draw_lines, lines_info
+from recombine.studies.architectures import SAID
 from recombine.studies.base import Tables
 
 if TYPE_CHECKING:
     from recombine.studies.architectures import Architectures
-
-NAMES = {
-    "mlp": "MLP",
-    "transformer": "transformer",
-    "hypernetwork": "hypernetwork",
-}
 
 
 def figures(study: Architectures, tables: Tables) -> list[Figure]:
@@ -40,16 +35,16 @@ def figures(study: Architectures, tables: Tables) -> list[Figure]:
         y="r2",
         series="network",
         facet="where",
-        labels=NAMES,
+        labels=SAID,
         floor=-0.25,
         ceiling=1.0,
-        references=[Reference(study.threshold, "threshold", "held-out combinations")],
+        references=[Reference(study.threshold, "", "held-out combinations")],
         x_title="training combinations",
         y_title="R²",
         caption_lead=(
             "R² on combinations that were never trained (left; one common test for all) and on those that were (right), "
-            f"against the number of training combinations. The number at which a curve on the left reaches "
-            f"{study.threshold:g} is what that architecture needs. All have the same recipe and number of steps; in a "
+            f"against the number of training combinations. The number at which a curve on the left reaches the dashed line, "
+            f"{study.threshold:g}, is what that architecture needs. All have the same recipe and number of steps; in a "
             "replicate they have the same teacher and combinations."
         ),
     )
@@ -66,7 +61,7 @@ def figures(study: Architectures, tables: Tables) -> list[Figure]:
 
 def _needed(study: Architectures, tables: Tables) -> Figure:
     rows, beyond = [], 0
-    for network in NAMES:
+    for network in SAID:
         for seed, one in zip(study.seeds, study.needed(tables, network), strict=True):
             if one is not None:
                 rows.append((seed, network, one.size))
@@ -75,7 +70,8 @@ def _needed(study: Architectures, tables: Tables) -> Figure:
         pd.DataFrame(rows, columns=["replicate", "network", "number"]),
         category="network",
         measures={"number": "training combinations"},
-        labels=NAMES,
+        labels=SAID,
+        floor=0.0,
         x_title=f"training combinations for a held-out R² of {study.threshold:g}",
         caption_lead=(
             f"How many training combinations each network needs until held-out R² is {study.threshold:g}, interpolated between "

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from recombine.component import ROOMS
+from recombine.component import ROOMS, kinds
 from recombine.spaces.product import ProductSpace
 from recombine.store.store import Store
 from recombine.supports.random import Random
@@ -344,3 +344,38 @@ def test_export_writes_small_files(cli, copy, tmp_path):
     verdicts = json.loads((tmp_path / "results" / "verdicts.json").read_text())
     assert [one["claim"] for one in verdicts if one["primary"]] == ["rises"]
     assert (tmp_path / "results" / "score_by_size.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_export_of_all_writes_a_folder_a_study_and_one_table(cli, copy, tmp_path):
+    answer = cli("export", "all", "--store", copy, "--out", tmp_path / "results")
+    assert answer.code == 0, answer.err
+    assert (tmp_path / "results" / "data-scaling" / "verdicts.json").exists()
+    page = (tmp_path / "results" / "verdicts.md").read_text()
+    assert "## Primary claims" in page and "## data-scaling (smoke, changed profile)" in page
+    shown = cli("verdicts", "--store", copy, "--markdown")
+    assert shown.code == 0 and shown.out == page
+    tables = [part.splitlines() for part in page.split("\n\n") if part.startswith("| ")]
+    assert all(len({line.count("|") for line in lines}) == 1 for lines in tables) and len(tables) == 2
+
+
+def test_all_studies_can_be_planned_at_once(cli):
+    answer = cli("run", "all", "--profile", "smoke", "--dry-run", "--json")
+    assert answer.code == 0, answer.err
+    assert len(answer.document) == len(kinds("studies")) and all(one["runs"] for one in answer.document)
+    refused = cli("run", "all", "--profile", "smoke", "width=8")
+    assert refused.code == 2 and "belong to one study" in refused.err
+
+
+@pytest.mark.parametrize("family", ["preferences", "goals"])
+def test_a_grid_world_has_a_picture(cli, tmp_path, family):
+    answer = cli("show", family, "--picture", tmp_path / "episode.svg")
+    assert answer.code == 0, answer.err
+    assert "<svg" in (tmp_path / "episode.svg").read_text()
+    none = cli("show", "lookup", "--picture", tmp_path / "none.svg")
+    assert none.code == 2 and "has no picture" in none.err and not (tmp_path / "none.svg").exists()
+
+
+def test_a_name_in_two_rooms_shows_both(cli):
+    answer = cli("show", "decodability")
+    assert "decodability (probes)" in answer.out and "decodability (studies)" in answer.out
+    assert set(cli("show", "decodability", "--json").document) == {"probes", "studies"}

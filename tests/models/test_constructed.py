@@ -20,6 +20,7 @@ from recombine.families.hyperteacher import Hyperteacher, HyperteacherTeacher
 from recombine.families.lookup import Lookup
 from recombine.models.constructed import Constructed
 from recombine.models.mlp import MLPNetwork
+from recombine.overrides import validate
 from recombine.probes.scores import Scores
 from recombine.probes.sup_error import SupError
 from recombine.recipes.fast import Fast
@@ -227,7 +228,18 @@ def test_it_is_a_run_of_no_steps(tiny: Callable[..., RunConfig], tmp_path: Path)
     jax.tree.map(np.testing.assert_array_equal, store.load(config).model, outcome.network)
 
 
-def test_a_run_with_another_family_is_refused(tiny: Callable[..., RunConfig]):
-    config = tiny(model=Constructed(), recipe=Fast(steps=0), family=Lookup(inputs=3, hidden=4, outputs=2))
+def test_another_familys_teacher_is_refused():
+    teacher = Lookup(inputs=3, hidden=4, outputs=2).draw(
+        SubsetSpace(modules=6, max_active=2), jax.random.key(0)
+    )
     with pytest.raises(BadInput, match="LookupTeacher"):
-        train(config)
+        Constructed().build(teacher, 6, 3, 2, jax.random.key(1))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"encoding": "orthogonal"}, {"family": "lookup"}, {"family": {"kind": "hyperteacher", "layers": 2}}],
+)
+def test_a_run_that_it_cannot_serve_is_refused_before_anything_is_drawn(changes):
+    with pytest.raises(BadInput, match="constructed"):
+        validate(RunConfig, {"model": "constructed", **changes})

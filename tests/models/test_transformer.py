@@ -14,7 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from recombine.errors import BadInput
 from recombine.models.transformer import Block, Transformer, TransformerNetwork, attend, normed, rotated
+from recombine.overrides import validate
+from recombine.training.config import RunConfig
 
 CODE, INPUTS, OUTPUTS, SAMPLES = 5, 4, 3, 6
 SMALL = Transformer(width=16, layers=2, heads=2, widening=3)
@@ -227,3 +230,9 @@ def test_first_weights_are_lecun_normal():
 def test_senseless_sizes_are_refused(fields: dict[str, Any], message: str):
     with pytest.raises(ValidationError, match=message):
         Transformer(**fields)
+
+
+def test_a_context_longer_than_what_training_shows_is_refused():
+    with pytest.raises(BadInput, match="16 inputs in a row"):
+        validate(RunConfig, {"model": {"kind": "transformer", "context": 16}, "recipe": "fast"})
+    validate(RunConfig, {"model": {"kind": "transformer", "context": 16}, "recipe": "paper"})

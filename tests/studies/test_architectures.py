@@ -101,8 +101,8 @@ def test_every_profile_is_well_formed(profile):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"numbers": (80, 40)}, "fewest first"),
-        ({"numbers": (40,)}, "at least two"),
+        ({"numbers": (80, 40)}, "smallest first"),
+        ({"numbers": (40,)}, "at least 2"),
         ({"control": "hyperteacher"}, "another family"),
         ({"threshold": 1.0}, "less than 1"),
     ],

@@ -188,7 +188,7 @@ def test_layers_that_claims_are_about():
     ("given", "message"),
     [
         ({"numbers": (80, 40)}, "smallest first"),
-        ({"numbers": (40,), "other_numbers": ()}, "at least two"),
+        ({"numbers": (40,), "other_numbers": ()}, "at least 2"),
         ({"other_numbers": (81,)}, "must be some of"),
         ({"other_widths": (128,)}, "must differ from width"),
         ({"depth": 1}, "greater than or equal to 2"),

@@ -52,3 +52,10 @@ def test_every_stratum_can_be_tested():
 def test_says_what_does_not_exist(wrong):
     with pytest.raises(BadInput):
         Gaps(**{"number": 10, **wrong}).check(SPACE)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_never_meets_is_the_same_however_often_a_short_list_is_drawn_again(seed):
+    few, many = (Gaps(number=number, parts=0, pairs=30).draw(SPACE, seed) for number in (10, 200))
+    met = (few.second_moment() > 0) | (many.second_moment() > 0)
+    assert np.triu(met, k=1).sum() <= 120 - 30

@@ -10,7 +10,8 @@ import equinox as eqx
 from jaxtyping import Array, Float
 
 from recombine.component import Component
-from recombine.families.base import Teacher
+from recombine.encodings.base import Encoding
+from recombine.families.base import Family, Teacher
 
 Trace = dict[str, Float[Array, "sample _"]]
 """Activations by the name of their site, in the order of the computation. Sites may have any width."""
@@ -49,6 +50,10 @@ class Model(Component, abc.ABC):
     def lanes(self) -> int:
         """How many runs of this model one program steps at once. More than 1 only where stacking pays."""
         return 1
+
+    def check(self, family: Family, encoding: Encoding, samples: int) -> None:
+        """Raise BadInput if this model cannot serve a family or an encoding, or so many examples a task."""
+        return
 
     @abc.abstractmethod
     def draw(self, code_size: int, input_size: int, output_size: int, key: Array) -> Network:

@@ -11,9 +11,10 @@ import numpy as np
 from jaxtyping import Array, Float
 from pydantic import Field
 
+from recombine.encodings.base import Encoding
 from recombine.errors import BadInput
-from recombine.families.base import Teacher
-from recombine.families.hyperteacher import HyperteacherTeacher
+from recombine.families.base import Family, Teacher
+from recombine.families.hyperteacher import Hyperteacher, HyperteacherTeacher
 from recombine.models.base import Model, Network
 from recombine.models.mlp import Layer, MLPNetwork
 
@@ -29,13 +30,24 @@ class Constructed(Model):
     passes the teacher's biases on, one unit each), the second applies the teacher's ReLU, the readout is the teacher's.
 
     The number of neurons does not depend on the number of modules; the number of weights is linear in it. The network reads
-    the task vector, so it needs the identity encoding. It sees the length of the code only: another
-    encoding of the same length is not noticed here, and its scores will show it.
+    the task vector, so it needs the identity encoding.
     """
 
     kind: Literal["constructed"] = "constructed"
     knots: int = Field(default=8, ge=2, multiple_of=2)
     """ReLUs of each square, an even number. The error falls with its square."""
+
+    def check(self, family: Family, encoding: Encoding, samples: int) -> None:
+        if encoding.kind != "identity":
+            raise BadInput(
+                f"The constructed model reads the task vector itself; the encoding is {encoding.kind!r}.",
+                fix="encoding=identity",
+            )
+        if not isinstance(family, Hyperteacher) or family.layers != 1:
+            raise BadInput(
+                f"The constructed model is for the hyperteacher with one hidden layer; the family is {family!r}.",
+                fix="family=hyperteacher family.layers=1",
+            )
 
     def draw(self, code_size: int, input_size: int, output_size: int, key: Array) -> Network:
         raise BadInput(

@@ -12,6 +12,9 @@ import numpy as np
 from jaxtyping import Array, Float
 from pydantic import PositiveInt, model_validator
 
+from recombine.encodings.base import Encoding
+from recombine.errors import BadInput
+from recombine.families.base import Family
 from recombine.models.base import Edit, Model, Network, Trace, unedited
 from recombine.models.mlp import Layer, lecun_normal
 
@@ -150,7 +153,7 @@ class Transformer(Model):
     """Hidden units of each block's perceptron, as a multiple of the width."""
     context: PositiveInt = 8
     """The most inputs that are read as one sequence; more are read as several. Not more than the recipe has samples:
-    places of a sequence that were never trained are read badly."""
+    places of a sequence that were never trained would be read badly."""
 
     @model_validator(mode="after")
     def _heads_fit(self) -> Transformer:
@@ -164,6 +167,14 @@ class Transformer(Model):
                 f"turn pairs of units, so give a width that is a multiple of {2 * self.heads}"
             )
         return self
+
+    def check(self, family: Family, encoding: Encoding, samples: int) -> None:
+        if self.context > samples:
+            raise BadInput(
+                f"The transformer reads {self.context} inputs in a row (context), but training shows {samples} of a task: "
+                "later places would never be trained.",
+                fix=f"context={samples}, or at least samples={self.context}",
+            )
 
     def draw(self, code_size: int, input_size: int, output_size: int, key: Array) -> TransformerNetwork:
         by_code, by_input, by_readout, *by_block = jax.random.split(key, 3 + self.layers)

@@ -19,8 +19,7 @@ from recombine.models.transformer import Transformer
 from recombine.probes.base import Measurement
 from recombine.probes.scores import Scores
 from recombine.stats.threshold import Reached, reached
-from recombine.stats.verdicts import Claim, Direction
-from recombine.studies.base import Effect, Study, Tables
+from recombine.studies.base import Effect, Study, Tables, ascend, claims_of
 from recombine.studies.reduce import at
 from recombine.supports.random import Random
 from recombine.training.config import RunConfig
@@ -36,12 +35,8 @@ NETWORKS = ("mlp", *OTHERS)
 SAID = {name: name for name in NETWORKS} | {"mlp": "MLP"}
 """Their names in sentences."""
 
-DRAWS = 16
-"""Tasks of each combination that are scored."""
 
-
-def _claim(name: str, statement: str, direction: Direction, margin: float, **more: Any) -> Claim:
-    return Claim(name, "architectures", statement, direction, margin, **more)
+_claim = claims_of("architectures")
 
 
 CLAIMS = (
@@ -107,8 +102,7 @@ class Architectures(Study):
     """Held-out R2 of a plain network, a transformer and a hypernetwork against the number of training combinations.
 
     Within a replicate all have the same teacher, combinations, held-out test, recipe and number of steps. They differ in
-    size: the question is what data they need, not which is best at a given cost. Tasks are scored on as many examples as
-    in training, so R2 is a little lower than in other studies, for all alike.
+    size: the question is what data they need, not which is best at a given cost.
     """
 
     kind: Literal["architectures"] = "architectures"
@@ -133,7 +127,7 @@ class Architectures(Study):
         "paper": {
             "base": {"recipe": "paper", "every": 100},
             "mlp": {"kind": "mlp", "width": 1024, "depth": 4},
-            "transformer": {"kind": "transformer", "width": 256, "layers": 4, "heads": 4},
+            "transformer": {"kind": "transformer", "width": 256, "layers": 4, "heads": 4, "context": 16},
             "hypernetwork": {"kind": "hypernetwork", "hidden": 128},
             "numbers": (40, 80, 160, 320, 522),
             "reserve": 174,
@@ -160,10 +154,7 @@ class Architectures(Study):
 
     @model_validator(mode="after")
     def _ascend(self) -> Self:
-        if len(self.numbers) < 2 or sorted(set(self.numbers)) != list(self.numbers):
-            raise ValueError(
-                f"numbers must be at least two different sizes, fewest first, got {self.numbers}"
-            )
+        ascend(self, "numbers")
         if self.control.kind == self.base.family.kind:
             raise ValueError(
                 f"control={self.control.kind}: the control must be another family than base.family"
@@ -188,9 +179,7 @@ class Architectures(Study):
         return found
 
     def measurements(self) -> list[Measurement]:
-        # A transformer reads the examples of a task in a row and knows no places beyond those it was trained on: all are
-        # scored on as many examples a task as there are in training, and on more tasks instead.
-        return [Scores(samples=self.base.recipe.samples, draws=DRAWS)]
+        return [Scores()]
 
     def needed(self, tables: Tables, network: str) -> list[Reached | None]:
         """The number of combinations at which a network reaches the threshold, by replicate; None if a run failed."""

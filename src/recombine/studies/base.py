@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +15,7 @@ from recombine.component import Component
 from recombine.errors import BadInput, did_you_mean
 from recombine.overrides import validate
 from recombine.probes.base import Measurement
-from recombine.stats.verdicts import Claim, Verdict, judge
+from recombine.stats.verdicts import Claim, Direction, Verdict, judge
 from recombine.store.store import Store
 from recombine.training.config import RunConfig, Seeds
 
@@ -59,6 +59,23 @@ class Effect:
         claim = record["claim"] | {"needs": tuple(record["claim"]["needs"])}
         values = [np.nan if value is None else value for value in record["values"]]
         return cls(Claim(**claim), np.array(values, dtype=float))
+
+
+def claims_of(study: str) -> Callable[..., Claim]:
+    """Makes the claims of one study: name, statement, direction, margin, and what else a `Claim` has."""
+
+    def claim(name: str, statement: str, direction: Direction, margin: float, **more: Any) -> Claim:
+        return Claim(name, study, statement, direction, margin, **more)
+
+    return claim
+
+
+def ascend(study: Study, *names: str, least: int = 2) -> None:
+    """Raise ValueError if one of these fields is not at least so many different sizes, smallest first."""
+    for name in names:
+        levels = getattr(study, name)
+        if len(levels) < least or sorted(set(levels)) != list(levels):
+            raise ValueError(f"{name} must be at least {least} different sizes, smallest first, got {levels}")
 
 
 class Study(Component, abc.ABC):

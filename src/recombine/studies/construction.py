@@ -23,9 +23,8 @@ from recombine.probes.scores import Scores
 from recombine.probes.sup_error import SupError
 from recombine.spaces.subset import SubsetSpace
 from recombine.stats.threshold import Reached, reached
-from recombine.stats.verdicts import Claim, Direction
 from recombine.store.store import Store
-from recombine.studies.base import Effect, Study, Tables
+from recombine.studies.base import Effect, Study, Tables, ascend, claims_of
 from recombine.studies.construction_slopes import growth, log_slope
 from recombine.studies.reduce import at
 from recombine.supports.random import Random
@@ -36,8 +35,7 @@ if TYPE_CHECKING:
     from recombine.figures.base import Figure
 
 
-def _claim(name: str, statement: str, direction: Direction, margin: float, **more: Any) -> Claim:
-    return Claim(name, "construction", statement, direction, margin, **more)
+_claim = claims_of("construction")
 
 
 CLAIMS = (
@@ -201,12 +199,8 @@ class Construction(Study):
             )
         if not isinstance(self.base.space, SubsetSpace):
             raise BadInput("The construction varies the modules of a subset space.", fix="base.space=subset")
-        for name, least in (("knots", 2), ("modules", 2), ("numbers", 3), ("widths", 2)):
-            levels = getattr(self, name)
-            if len(levels) < least or sorted(set(levels)) != list(levels):
-                raise ValueError(
-                    f"{name} must be at least {least} different sizes, smallest first, got {levels}"
-                )
+        ascend(self, "knots", "modules", "widths")
+        ascend(self, "numbers", least=3)
         return self
 
     @property

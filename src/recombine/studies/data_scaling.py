@@ -19,9 +19,8 @@ from recombine.probes.scores import Scores
 from recombine.recipes.fast import Fast
 from recombine.spaces.base import Space, in_words
 from recombine.spaces.subset import SubsetSpace
-from recombine.stats.verdicts import Claim, Direction
 from recombine.studies import data_scaling_arms as arms
-from recombine.studies.base import Effect, Study, Tables
+from recombine.studies.base import Effect, Study, Tables, claims_of
 from recombine.studies.data_scaling_arms import PREFERENCES
 from recombine.studies.reduce import Reduce, at_fewest, at_most, column, lowest, per_replicate, rise
 from recombine.supports.random import Random
@@ -48,8 +47,7 @@ LAPTOP: dict[str, Any] = {
 }
 
 
-def _claim(name: str, statement: str, direction: Direction, margin: float, **more: Any) -> Claim:
-    return Claim(name, "data-scaling", statement, direction, margin, **more)
+_claim = claims_of("data-scaling")
 
 
 CLAIMS = (

@@ -19,7 +19,7 @@ from recombine.stats.verdicts import Claim
 from recombine.studies.base import Effect, Tables
 from recombine.studies.reduce import at, jackknife
 from recombine.supports.random import Random
-from recombine.training.config import RunConfig, Seeds
+from recombine.training.config import RunConfig
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,20 +100,10 @@ def space_runs(study: DataScaling) -> list[tuple[RunConfig, dict[str, Any]]]:
     for space, numbers in study.growth.items():
         for number in numbers:
             for seed in study.seeds:
-                config = study.growth_base.model_copy(
-                    update={
-                        "space": space,
-                        "support": Random(number=number, reserve=space.size - numbers[-1]),
-                        "seeds": Seeds.replicate(seed),
-                    }
-                )
+                support = Random(number=number, reserve=space.size - numbers[-1])
+                config = study.run(study.growth_base, seed, space=space, support=support)
                 labels = {"arm": "spaces", "replicate": seed, "number": number, "family": config.family.kind}
-                found.append(
-                    (
-                        RunConfig.model_validate(dict(config)),
-                        labels | {"space": space.title, "size": space.size},
-                    )
-                )
+                found.append((config, labels | {"space": space.title, "size": space.size}))
     return found
 
 

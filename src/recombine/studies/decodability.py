@@ -19,7 +19,7 @@ from recombine.probes.readout import Readout
 from recombine.probes.scores import Scores
 from recombine.probes.swap import Swap
 from recombine.stats.verdicts import Claim, Direction
-from recombine.studies.base import Effect, Study, Tables
+from recombine.studies.base import Effect, Study, Tables, ascend
 from recombine.studies.decodability_effects import effects, points
 from recombine.supports.random import Random
 from recombine.training.config import RunConfig
@@ -287,10 +287,7 @@ class Decodability(Study):
 
     @model_validator(mode="after")
     def _levels(self) -> Self:
-        if len(self.numbers) < 2 or sorted(set(self.numbers)) != list(self.numbers):
-            raise ValueError(
-                f"numbers must be at least two different sizes, smallest first, got {self.numbers}"
-            )
+        ascend(self, "numbers")
         if not set(self.other_numbers) <= set(self.numbers):
             raise ValueError(f"other_numbers must be some of {self.numbers}, got {self.other_numbers}")
         if self.width in self.other_widths:

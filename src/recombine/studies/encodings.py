@@ -25,8 +25,7 @@ from recombine.probes.decodability import Decodability
 from recombine.probes.scores import Scores
 from recombine.recipes.fast import Fast
 from recombine.spaces.subset import SubsetSpace
-from recombine.stats.verdicts import Claim, Direction
-from recombine.studies.base import Effect, Study, Tables
+from recombine.studies.base import Effect, Study, Tables, claims_of
 from recombine.studies.reduce import at
 from recombine.supports.random import Random
 from recombine.training.config import RunConfig
@@ -60,8 +59,7 @@ FEW_SHOT = RunConfig(
 """A reduced teacher: at published sizes inferring the task from examples takes many minutes a network."""
 
 
-def _claim(name: str, statement: str, direction: Direction, margin: float, **more: Any) -> Claim:
-    return Claim(name, "encodings", statement, direction, margin, **more)
+_claim = claims_of("encodings")
 
 
 CLAIMS = (

@@ -22,10 +22,9 @@ from recombine.probes.base import Measurement
 from recombine.probes.decodability import Decodability
 from recombine.probes.scores import Scores
 from recombine.probes.swap import Swap
-from recombine.stats.verdicts import Claim, Direction
-from recombine.studies.base import Effect, Study, Tables
+from recombine.studies.base import Effect, Study, Tables, ascend, claims_of
 from recombine.studies.encodings import FEW_SHOT
-from recombine.studies.reduce import at
+from recombine.studies.reduce import at, column
 from recombine.supports.random import Random
 from recombine.training.config import RunConfig
 
@@ -38,8 +37,7 @@ SHARED = Random(number=320, reserve=376)
 NAMES = ("identity", "orthogonal", "tokens", "invertible", "interval-shuffle")
 
 
-def _claim(name: str, statement: str, direction: Direction, margin: float, **more: Any) -> Claim:
-    return Claim(name, "model-scaling", statement, direction, margin, **more)
+_claim = claims_of("model-scaling")
 
 
 CLAIMS = (
@@ -186,10 +184,7 @@ class ModelScaling(Study):
 
     @model_validator(mode="after")
     def _levels(self) -> Self:
-        for name in ("widths", "depths", "few_shot_widths"):
-            levels = getattr(self, name)
-            if len(levels) < 2 or sorted(set(levels)) != list(levels):
-                raise ValueError(f"{name} must be at least two different sizes, smallest first, got {levels}")
+        ascend(self, "widths", "depths", "few_shot_widths")
         return self
 
     @property
@@ -227,7 +222,7 @@ class ModelScaling(Study):
 
     def effects(self, tables: Tables) -> list[Effect]:
         main, control = self.base.family.kind, self.control.kind
-        runs = tables.runs.assign(gap=_column(tables, "r2_in") - _column(tables, "r2_held_out"))
+        runs = tables.runs.assign(gap=column(tables.runs, "r2_in") - column(tables.runs, "r2_held_out"))
 
         def score(name: str, encoding: str, shape: tuple[int, int]) -> Float[np.ndarray, " replicate"]:
             width, depth = shape
@@ -263,7 +258,3 @@ class ModelScaling(Study):
         from recombine.studies.model_scaling_figures import figures
 
         return figures(self, tables)
-
-
-def _column(tables: Tables, name: str) -> Any:
-    return tables.runs.reindex(columns=[name])[name]

@@ -16,8 +16,7 @@ from recombine.models.mlp import MLP
 from recombine.probes.base import Measurement
 from recombine.probes.readout import Readout
 from recombine.probes.scores import Scores
-from recombine.stats.verdicts import Claim, Direction
-from recombine.studies.base import Effect, Study, Tables
+from recombine.studies.base import Effect, Study, Tables, ascend, claims_of
 from recombine.studies.predict_failure_race import CONTROL, DECIDE, FIT, Raced, cases, raced
 from recombine.studies.reduce import at
 from recombine.supports.gaps import Gaps
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
     from recombine.figures.base import Figure
 
 
-def _claim(name: str, statement: str, direction: Direction, margin: float, **more: Any) -> Claim:
-    return Claim(name, "predict-failure", statement, direction, margin, **more)
+_claim = claims_of("predict-failure")
 
 
 NEEDS = ("fits", "some-fail-and-some-do-not")
@@ -190,10 +188,7 @@ class PredictFailure(Study):
 
     @model_validator(mode="after")
     def _supports(self) -> Self:
-        for name in ("numbers", "gap_numbers"):
-            levels = getattr(self, name)
-            if not levels or sorted(set(levels)) != list(levels):
-                raise ValueError(f"{name} must be different sizes, smallest first, got {levels}")
+        ascend(self, "numbers", "gap_numbers", least=1)
         return self
 
     @property

@@ -17,8 +17,7 @@ from recombine.models.mlp import MLP
 from recombine.probes.base import Measurement
 from recombine.probes.scores import Scores
 from recombine.spaces.subset import SubsetSpace
-from recombine.stats.verdicts import Claim, Direction
-from recombine.studies.base import Effect, Study, Tables
+from recombine.studies.base import Effect, Study, Tables, ascend, claims_of
 from recombine.studies.reduce import at, pooled
 from recombine.supports.random import Random
 from recombine.training.config import RunConfig
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
     from recombine.figures.base import Figure
 
 
-def _claim(name: str, statement: str, direction: Direction, margin: float, **more: Any) -> Claim:
-    return Claim(name, "productivity", statement, direction, margin, **more)
+_claim = claims_of("productivity")
 
 
 CLAIMS = (
@@ -153,10 +151,7 @@ class Productivity(Study):
 
     @model_validator(mode="after")
     def _two_widths(self) -> Self:
-        if len(self.widths) < 2 or sorted(set(self.widths)) != list(self.widths):
-            raise ValueError(
-                f"widths must be at least two different sizes, smallest first, got {self.widths}"
-            )
+        ascend(self, "widths")
         return self
 
     def runs(self) -> list[tuple[RunConfig, dict[str, Any]]]:

@@ -14,8 +14,7 @@ from recombine.families.lookup import Lookup
 from recombine.models.mlp import MLP
 from recombine.probes.base import Measurement
 from recombine.probes.scores import Scores
-from recombine.stats.verdicts import Claim, Direction
-from recombine.studies.base import Effect, Study, Tables
+from recombine.studies.base import Effect, Study, Tables, ascend, claims_of
 from recombine.studies.reduce import at
 from recombine.supports.gaps import Gaps
 from recombine.training.config import RunConfig
@@ -32,8 +31,7 @@ Cell = tuple[int, int, int]
 """Width, steps and number of combinations."""
 
 
-def _claim(name: str, statement: str, direction: Direction, margin: float, **more: Any) -> Claim:
-    return Claim(name, "scale-by-coverage", statement, direction, margin, **more)
+_claim = claims_of("scale-by-coverage")
 
 
 CLAIMS = (
@@ -186,10 +184,7 @@ class ScaleByCoverage(Study):
 
     @model_validator(mode="after")
     def _levels(self) -> Self:
-        for name in ("widths", "steps", "numbers"):
-            levels = getattr(self, name)
-            if len(levels) < 2 or sorted(set(levels)) != list(levels):
-                raise ValueError(f"{name} must be at least two different sizes, smallest first, got {levels}")
+        ascend(self, "widths", "steps", "numbers")
         return self
 
     @property

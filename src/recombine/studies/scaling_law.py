@@ -17,8 +17,7 @@ from recombine.probes.base import Measurement
 from recombine.probes.scores import Scores
 from recombine.stats.forecasts import COVERS
 from recombine.stats.scaling_law import PREDICTIVE, REACH, Needed, needed
-from recombine.stats.verdicts import Claim, Direction
-from recombine.studies.base import Effect, Study, Tables
+from recombine.studies.base import Effect, Study, Tables, ascend, claims_of
 from recombine.studies.reduce import at
 from recombine.studies.scaling_law_forecasts import (
     FITTED,
@@ -46,8 +45,7 @@ CONTROL = "control"
 """The role of runs on the control family."""
 
 
-def _claim(name: str, statement: str, direction: Direction, margin: float, **more: Any) -> Claim:
-    return Claim(name, "scaling-law", statement, direction, margin, **more)
+_claim = claims_of("scaling-law")
 
 
 CLAIMS = (
@@ -201,12 +199,8 @@ class ScalingLaw(Study):
 
     @model_validator(mode="after")
     def _grid(self) -> Self:
-        for name, fewest in (("numbers", 3), ("widths", 3), ("larger_numbers", 1), ("larger_widths", 1)):
-            levels = getattr(self, name)
-            if len(levels) < fewest or sorted(set(levels)) != list(levels):
-                raise ValueError(
-                    f"{name} must be at least {fewest} different sizes, smallest first, got {levels}"
-                )
+        ascend(self, "numbers", "widths", least=3)
+        ascend(self, "larger_numbers", "larger_widths", least=1)
         if not set(self.wide_numbers) <= set(self.numbers) or not self.wide_numbers:
             raise ValueError(
                 f"wide_numbers must be some of the numbers {self.numbers}, got {self.wide_numbers}"

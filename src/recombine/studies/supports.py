@@ -21,7 +21,7 @@ from recombine.probes.scores import Scores
 from recombine.recipes.fast import Fast
 from recombine.spaces.subset import SubsetSpace
 from recombine.stats.verdicts import Claim, Direction
-from recombine.studies.base import Effect, Study, Tables
+from recombine.studies.base import Effect, Study, Tables, claims_of
 from recombine.studies.reduce import at
 from recombine.studies.supports_pairs import lost, size_of, without_the_part_apart
 from recombine.supports.balanced import Balanced
@@ -53,8 +53,7 @@ COMPARED = {
 COMPARED_PREFERENCES = {"popular": "random", "missing-part": "random", "halves": "random"}
 
 
-def _claim(name: str, statement: str, direction: Direction, margin: float, **more: Any) -> Claim:
-    return Claim(name, "supports", statement, direction, margin, **more)
+_claim = claims_of("supports")
 
 
 def _on_preferences(name: str, statement: str, direction: Direction) -> Claim:

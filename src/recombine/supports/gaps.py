@@ -60,12 +60,13 @@ class Gaps(SupportKind):
         unseen = rng.choice(space.width, self.parts, replace=False)
         reserved = distinct_rows(space, jax.random.fold_in(key, 0), self.reserve)
         set_aside = RowSet(require(reserved, self.reserve, "combinations to reserve"))
+        # Once, and not at every attempt: the gaps are the same at every number.
+        allowed = _allowed(space, unseen, self.pairs, rng)
+
+        def keep(rows: np.ndarray) -> np.ndarray:
+            return _holds(rows, allowed) & ~set_aside.contains(rows)
+
         for attempt in range(TRIES):
-            allowed = _allowed(space, unseen, self.pairs, rng)
-
-            def keep(rows: np.ndarray, allowed: np.ndarray = allowed) -> np.ndarray:
-                return _holds(rows, allowed) & ~set_aside.contains(rows)
-
             rows = distinct_rows(space, jax.random.fold_in(key, 1 + attempt), self.number, keep)
             require(rows, self.number, "combinations to train on without the gaps")
             # Everything that may be seen is seen, and hangs together.

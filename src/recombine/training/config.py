@@ -93,6 +93,7 @@ class RunConfig(BaseModel):
         self.family.check(self.space)
         self.support.check(self.space)
         self.encoding.size(self.space, self.family)
+        self.model.check(self.family, self.encoding, self.recipe.samples)
         if self.objective.serves != self.family.targets:
             raise BadInput(
                 f"The targets of the family {self.family.kind!r} are {self.family.targets}; the objective "

@@ -1,4 +1,4 @@
-"""data-scaling's further arms: preferences, and how the number needed grows with the space."""
+"""data-scaling's further arms: the grid worlds, and how the number needed grows with the space."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from recombine.studies import data_scaling_arms as arms
 from recombine.studies.base import Tables
 from recombine.studies.data_scaling import DataScaling
 
+WORLDS = ("preferences", "goals")
+
 
 @pytest.fixture(scope="module")
 def laptop() -> DataScaling:
@@ -20,7 +22,7 @@ def laptop() -> DataScaling:
 
 
 def tables(study, exponent=0.5, noise=0.0, factor=3.0):
-    """Spaces that need factor x size ** exponent combinations for the threshold; a grid world whose accuracy rises by .3."""
+    """Spaces that need factor x size ** exponent combinations for the threshold; grid worlds whose accuracy rises by .3."""
     draw = np.random.default_rng(0)
     rows = []
     for config, labels in study.runs():
@@ -28,9 +30,10 @@ def tables(study, exponent=0.5, noise=0.0, factor=3.0):
         if labels["arm"] == "spaces":
             wanted = factor * labels["size"] ** exponent * math.exp(noise * draw.standard_normal())
             values["r2_held_out"] = study.threshold + 0.1 * math.log(labels["number"] / wanted)
-        if labels["arm"] == "preferences":
-            best = labels["number"] == max(study.preference_numbers)
-            rises = best and labels["family"] == "preferences"
+        if labels["arm"] in WORLDS:
+            numbers = {"preferences": study.preference_numbers, "goals": study.goal_numbers}
+            best = labels["number"] == max(numbers[labels["arm"]])
+            rises = best and labels["family"] == labels["arm"]
             values |= {"accuracy_in": 0.8, "accuracy_held_out": 0.2 + 0.3 * rises}
         rows.append({"run": config.run_id, "status": "complete"} | labels | values)
     empty = pd.DataFrame({"run": []})
@@ -40,18 +43,19 @@ def tables(study, exponent=0.5, noise=0.0, factor=3.0):
 
 def test_the_arms_are_in_the_laptop_profile_and_not_in_the_demo(laptop):
     labels = [labels for _, labels in laptop.runs()]
-    assert {one["arm"] for one in labels} == {"main", "preferences", "spaces"}
-    grid = {one["replicate"] for one in labels if one["arm"] == "preferences"}
-    assert len(grid) == 8
+    assert {one["arm"] for one in labels} == {"main", *WORLDS, "spaces"}
+    for world in WORLDS:
+        assert len({one["replicate"] for one in labels if one["arm"] == world}) == 8
     assert len({config.run_id for config, _ in laptop.runs()}) == len(labels)
     assert {one["arm"] for _, one in DataScaling.profile("demo").runs()} == {"main"}
 
 
-def test_the_control_of_the_grid_world_differs_in_nothing_else(laptop):
-    runs = [(config, labels) for config, labels in laptop.runs() if labels["arm"] == "preferences"]
+@pytest.mark.parametrize("world", WORLDS)
+def test_the_control_of_the_grid_world_differs_in_nothing_else(laptop, world):
+    runs = [(config, labels) for config, labels in laptop.runs() if labels["arm"] == world]
     main, control = (
         next(config for config, labels in runs if labels["family"] == family)
-        for family in ("preferences", "lookup-preferences")
+        for family in (world, f"lookup-{world}")
     )
     without = {"family", "support"}
     assert {k: v for k, v in main.dump().items() if k not in without} == {
@@ -77,8 +81,10 @@ def test_proportional_growth_is_not_called_slower(laptop):
     assert effects["sub-exponential"].judge().verdict != "supported"
 
 
-def test_preferences(laptop):
+@pytest.mark.parametrize("world", WORLDS)
+def test_the_rise_in_a_grid_world_is_that_of_held_out_accuracy(laptop, world):
     effects = {one.claim.name: one.values for one in laptop.effects(tables(laptop))}
-    assert effects["rises-on-preferences"] == pytest.approx(0.3)
-    assert effects["control-fails-on-preferences"] == pytest.approx(0.0)
-    assert len(effects["rises-on-preferences"]) == 8
+    assert effects[f"fits-on-{world}"] == pytest.approx(0.8)
+    assert effects[f"rises-on-{world}"] == pytest.approx(0.3)
+    assert effects[f"control-fails-on-{world}"] == pytest.approx(0.0)
+    assert len(effects[f"rises-on-{world}"]) == 8

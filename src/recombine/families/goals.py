@@ -119,8 +119,12 @@ class GoalsTeacher(GridTeacher):
     def task(self, row: Int[Array, " slots"], key: Array) -> Task:
         return Task(row, jnp.ones(self.space.slots), self.space.vector(row))
 
+    def meant(self, task: Task) -> Int[Array, " slots"]:
+        """The number of the value that each factor of the goal has."""
+        return task.combination - jnp.asarray(self.space.offsets)
+
     def play(self, task: Task, key: Array) -> Play:
-        quadrant, interaction, maze, wanted = task.combination - jnp.asarray(self.space.offsets)
+        quadrant, interaction, maze, wanted = self.meant(task)
         free = self.free[maze]
         start, cells, types = self._scene(free, jnp.asarray(quadrants(self.grid))[quadrant], wanted, key)
         ways, moves = self.ways[maze, cells[0]], jnp.asarray(shifts(self.grid))
@@ -186,10 +190,9 @@ def sentence(space: ProductSpace, constituents: Sequence[int]) -> str:
     return " ".join(template.format(chosen[factor]) for factor, template in PHRASES)
 
 
-class Goals(ClassificationFamily):
-    """Go to the one object of this type in this quadrant and do this with it, through the maze of this name."""
+class GoalShape(ClassificationFamily):
+    """What goals and their control share: the space, the sentences, the sizes."""
 
-    kind: Literal["goals"] = "goals"
     defaults: ClassVar[Mapping[str, Any]] = {
         **ClassificationFamily.defaults,
         "space": {"kind": "product", "factors": FACTORS},
@@ -236,8 +239,17 @@ class Goals(ClassificationFamily):
         assert isinstance(space, ProductSpace)
         return sentence(space, constituents)
 
-    def draw(self, space: Space, key: Array) -> GoalsTeacher:
+    def parts(self, space: Space) -> dict[str, Any]:
+        """What a teacher is made of."""
         self.check(space)
-        assert isinstance(space, ProductSpace)
-        ways = jnp.asarray(first_moves(self.grid))
-        return GoalsTeacher(space=space, grid=self.grid, free=jnp.asarray(mazes(self.grid)), ways=ways)
+        free, ways = jnp.asarray(mazes(self.grid)), jnp.asarray(first_moves(self.grid))
+        return {"space": space, "grid": self.grid, "free": free, "ways": ways}
+
+
+class Goals(GoalShape):
+    """Go to the one object of this type in this quadrant and do this with it, through the maze of this name."""
+
+    kind: Literal["goals"] = "goals"
+
+    def draw(self, space: Space, key: Array) -> GoalsTeacher:
+        return GoalsTeacher(**self.parts(space))

@@ -21,7 +21,7 @@ from recombine.spaces.base import Space, in_words
 from recombine.spaces.subset import SubsetSpace
 from recombine.studies import data_scaling_arms as arms
 from recombine.studies.base import Effect, Study, Tables, claims_of
-from recombine.studies.data_scaling_arms import PREFERENCES
+from recombine.studies.data_scaling_arms import GOALS, PREFERENCES
 from recombine.studies.reduce import Reduce, at_fewest, at_most, column, lowest, per_replicate, rise
 from recombine.supports.random import Random
 from recombine.training.config import RunConfig, Seeds
@@ -151,6 +151,7 @@ class DataScaling(Study):
         "laptop": LAPTOP
         | {
             "preferences": PREFERENCES,
+            "goals": GOALS,
             "growth_spaces": ((12, 2), (8, 3), (12, 3), (16, 3)),
         },
         "paper": {
@@ -170,6 +171,13 @@ class DataScaling(Study):
                 "every": 1000,
             },
             "preference_numbers": (40, 80, 160, 320, 522),
+            "goals": {
+                "family": {"kind": "goals", "grid": 11},
+                "model": {"kind": "mlp", "width": 1024, "depth": 2},
+                "recipe": {"kind": "paper", "rate": 1e-3, "decay": 3e-2, "steps": 1_000_000},
+                "every": 1000,
+            },
+            "goal_numbers": (25, 50, 125, 250, 375),
             "growth_spaces": ((8, 2), (8, 3), (16, 2), (16, 3), (16, 4), (24, 3), (24, 4), (32, 3)),
             "growth_base": {
                 "model": {"kind": "mlp", "width": 1024, "depth": 4},
@@ -197,8 +205,12 @@ class DataScaling(Study):
     """The grid world on which the same is asked; none leaves that arm out."""
     preference_numbers: tuple[PositiveInt, ...] = (15, 60)
     """Numbers of training combinations there."""
+    goals: RunConfig | None = None
+    """The grid world of goals, likewise."""
+    goal_numbers: tuple[PositiveInt, ...] = (40, 375)
+    """Numbers of training combinations there."""
     grid_replicates: PositiveInt = 8
-    """Replicates there: a run takes longer."""
+    """Replicates in both grid worlds: a run takes longer."""
     growth_spaces: tuple[tuple[PositiveInt, PositiveInt], ...] = ()
     """Modules and most active ones of the spaces that tell how the number needed grows; none leaves that arm out."""
     growth_base: RunConfig = RunConfig(model=MLP(width=128, depth=2), recipe=Fast(steps=200))
@@ -207,7 +219,7 @@ class DataScaling(Study):
 
     @property
     def grid_seeds(self) -> list[int]:
-        """The seeds of the grid world's replicates."""
+        """The seeds of the grid worlds' replicates."""
         return list(range(self.first_seed, self.first_seed + self.grid_replicates))
 
     @property
@@ -273,7 +285,7 @@ class DataScaling(Study):
                             "space": space.title,
                         }
                         found.append((config, labels))
-        return found + arms.preference_runs(self) + arms.space_runs(self)
+        return found + arms.world_runs(self) + arms.space_runs(self)
 
     def measurements(self) -> list[Measurement]:
         return [Scores(), Decodability()]
@@ -312,7 +324,7 @@ class DataScaling(Study):
         """Means over replicates, by family, space and number of combinations."""
         columns = ["score_in", "score_held_out", "intrinsic", "selectivity"]
         runs = tables.runs.reindex(columns=[*tables.runs.columns.union(columns)])
-        several = self.spaces or self.growth_spaces or self.preferences is not None
+        several = self.spaces or self.growth_spaces or arms.worlds(self)
         by = ["arm", "family", "space", "number"] if several else ["family", "number"]
         grouped = runs.groupby(by, sort=False)
         frame = grouped[columns].mean()

@@ -1,15 +1,17 @@
-"""Two further arms of the study `data-scaling`: a grid world, and how the data needed grows with the space."""
+"""Further arms of the study `data-scaling`: two grid worlds, and how the data needed grows with the space."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from recombine.errors import BadInput
+from recombine.families.base import Family
+from recombine.families.lookup_goals import LookupGoals
 from recombine.families.lookup_preferences import LookupPreferences
 from recombine.models.mlp import MLP
 from recombine.recipes.fast import Fast
@@ -36,35 +38,54 @@ PREFERENCES = RunConfig.model_validate(
         "every": 50,
     }
 )
-"""The grid world of the laptop profile."""
+"""The grid world of preferences of the laptop profile."""
+
+GOALS = RunConfig.model_validate(
+    {
+        "family": "goals",
+        "model": MLP(width=256, depth=2),
+        "recipe": Fast(steps=300, samples=16),
+        "every": 50,
+    }
+)
+"""The grid world of goals, told in English, of the laptop profile."""
+
+
+def _claims(world: str, title: str, solved: float) -> tuple[Claim, ...]:
+    """What is claimed of a grid world. `solved` is the accuracy above which its training tasks count as learned."""
+    return (
+        Claim(
+            f"fits-on-{world}",
+            "data-scaling",
+            f"On the {title} the network learns its training tasks (accuracy of whole trajectories with the most "
+            "combinations).",
+            "above",
+            solved,
+            role="precondition",
+        ),
+        Claim(
+            f"rises-on-{world}",
+            "data-scaling",
+            f"On the {title}, too, held-out accuracy rises with the number of training combinations (whole trajectories, "
+            "most minus fewest).",
+            "greater",
+            0.05,
+            needs=(f"fits-on-{world}",),
+        ),
+        Claim(
+            f"control-fails-on-{world}",
+            "data-scaling",
+            f"It does not where each combination has {world} of its own (most minus fewest).",
+            "below",
+            0.05,
+            role="control",
+        ),
+    )
+
 
 CLAIMS = (
-    Claim(
-        "fits-on-preferences",
-        "data-scaling",
-        "On the preference grid world the network solves its training tasks (accuracy of whole trajectories with the most "
-        "combinations).",
-        "above",
-        0.5,
-        role="precondition",
-    ),
-    Claim(
-        "rises-on-preferences",
-        "data-scaling",
-        "There, too, held-out accuracy rises with the number of training combinations (whole trajectories, most minus "
-        "fewest).",
-        "greater",
-        0.05,
-        needs=("fits-on-preferences",),
-    ),
-    Claim(
-        "control-fails-on-preferences",
-        "data-scaling",
-        "It does not where each combination has preferences of its own (most minus fewest).",
-        "below",
-        0.05,
-        role="control",
-    ),
+    *_claims("preferences", "preference grid world", 0.5),
+    *_claims("goals", "goal grid world, told in English", 0.3),
     Claim(
         "sub-exponential",
         "data-scaling",
@@ -76,21 +97,41 @@ CLAIMS = (
 )
 
 
-def preference_runs(study: DataScaling) -> list[tuple[RunConfig, dict[str, Any]]]:
-    """The grid world and its control at each number of combinations, with one common test."""
-    base = study.preferences
-    if base is None:
-        return []
-    numbers = sorted(study.preference_numbers)
-    reserve = base.space.size - numbers[-1]
-    control = LookupPreferences.model_validate(base.family.model_dump(exclude={"kind"}))
+class World(NamedTuple):
+    """A grid world on which the study's question is asked again."""
+
+    name: str
+    base: RunConfig
+    numbers: list[int]
+    """Numbers of training combinations, fewest first."""
+    control: Family
+    """The same world without any law between combinations."""
+
+
+def worlds(study: DataScaling) -> list[World]:
+    """The grid worlds that the study has."""
+    given = (
+        ("preferences", study.preferences, study.preference_numbers, LookupPreferences),
+        ("goals", study.goals, study.goal_numbers, LookupGoals),
+    )
+    return [
+        World(name, base, sorted(numbers), control.model_validate(base.family.model_dump(exclude={"kind"})))
+        for name, base, numbers, control in given
+        if base is not None
+    ]
+
+
+def world_runs(study: DataScaling) -> list[tuple[RunConfig, dict[str, Any]]]:
+    """Each grid world and its control at each number of combinations, with one common test."""
     found = []
-    for family, sizes in ((base.family, numbers), (control, [numbers[0], numbers[-1]])):
-        for number in sizes:
-            for seed in study.grid_seeds:
-                changes = {"family": family, "support": Random(number=number, reserve=reserve)}
-                labels = {"arm": "preferences", "replicate": seed, "number": number, "family": family.kind}
-                found.append((study.run(base, seed, **changes), labels | {"space": base.space.title}))
+    for name, base, numbers, control in worlds(study):
+        reserve = base.space.size - numbers[-1]
+        for family, sizes in ((base.family, numbers), (control, [numbers[0], numbers[-1]])):
+            for number in sizes:
+                for seed in study.grid_seeds:
+                    changes = {"family": family, "support": Random(number=number, reserve=reserve)}
+                    labels = {"arm": name, "replicate": seed, "number": number, "family": family.kind}
+                    found.append((study.run(base, seed, **changes), labels | {"space": base.space.title}))
     return found
 
 
@@ -135,22 +176,21 @@ def growth_slope(frame: pd.DataFrame) -> float:
 def effects(study: DataScaling, tables: Tables) -> list[Effect]:
     """The claims of the arms that the study has."""
     values: dict[str, Float[np.ndarray, " replicate"]] = {}
-    if study.preferences is not None:
-        runs = tables.runs[tables.runs["arm"] == "preferences"]
-        numbers = sorted(study.preference_numbers)
-
-        def score(name: str, number: int, family: str) -> Float[np.ndarray, " replicate"]:
-            return at(runs, name, study.grid_seeds, number=number, family=family)
-
-        def rise(family: str) -> Float[np.ndarray, " replicate"]:
-            return score("accuracy_held_out", numbers[-1], family) - score(
-                "accuracy_held_out", numbers[0], family
+    for world, base, numbers, control in worlds(study):
+        runs = tables.runs[tables.runs["arm"] == world]
+        held_out, trained = (
+            {
+                (family.kind, number): at(runs, name, study.grid_seeds, number=number, family=family.kind)
+                for family in (base.family, control)
+                for number in (numbers[0], numbers[-1])
+            }
+            for name in ("accuracy_held_out", "accuracy_in")
+        )
+        values[f"fits-on-{world}"] = trained[base.family.kind, numbers[-1]]
+        for claim, family in (("rises-on", base.family), ("control-fails-on", control)):
+            values[f"{claim}-{world}"] = (
+                held_out[family.kind, numbers[-1]] - held_out[family.kind, numbers[0]]
             )
-
-        main = study.preferences.family.kind
-        values["fits-on-preferences"] = score("accuracy_in", numbers[-1], main)
-        values["rises-on-preferences"] = rise(main)
-        values["control-fails-on-preferences"] = rise("lookup-preferences")
     if study.growth:
         values["sub-exponential"] = jackknife(
             needed(tables, study.threshold), growth_slope, list(study.seeds), rows=len(study.growth)

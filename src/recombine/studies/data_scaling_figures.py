@@ -14,7 +14,7 @@ from recombine.figures.decodability_by_layer import decodability_by_layer_info, 
 from recombine.figures.lines import draw_lines, lines_info
 from recombine.figures.score_by_size import draw_score_by_size, score_by_size_info
 from recombine.studies.base import Tables
-from recombine.studies.data_scaling_arms import needed
+from recombine.studies.data_scaling_arms import World, needed, worlds
 from recombine.studies.pictures import episodes
 
 if TYPE_CHECKING:
@@ -58,20 +58,23 @@ def figures(study: DataScaling, tables: Tables) -> list[Figure]:
         ),
         Figure("curves", f"Scores while the networks train{where}", curves.caption, draw_curves(curves)),
     ]
-    if study.preferences is not None:
-        made.append(_preferences(study, tables))
-        made += episodes(study.preferences)
+    for world in worlds(study):
+        made.append(_world(world, tables))
+        made += episodes(world.base)
     if study.growth:
         made.append(_growth(study, tables))
     return made
 
 
-def _preferences(study: DataScaling, tables: Tables) -> Figure:
-    runs = tables.runs[tables.runs["arm"] == "preferences"]
+WORLDS = {"preferences": "a grid world", "goals": "a maze, with the goal told in English"}
+
+
+def _world(world: World, tables: Tables) -> Figure:
+    runs = tables.runs[tables.runs["arm"] == world.name]
     parts = []
     for family in runs["family"].unique():
         own = runs[runs["family"] == family]
-        control = "control: " if family == "lookup-preferences" else ""
+        control = "control: " if family == world.control.kind else ""
         for column, words in (("accuracy_in", "trained"), ("accuracy_held_out", "held out")):
             values = own.reindex(columns=[column])[column].astype(float)
             parts.append(own[["replicate", "number"]].assign(accuracy=values, series=f"{control}{words}"))
@@ -87,11 +90,11 @@ def _preferences(study: DataScaling, tables: Tables) -> Figure:
         x_title="number of training combinations",
         y_title="accuracy of whole trajectories",
         caption_lead=(
-            "The preference grid world: the share of episodes in which the network takes the optimal action at every "
-            "step. In the control every combination has preferences of its own, so that nothing can be recombined."
+            "The share of episodes in which the network takes the teacher's action at every step. In the control every "
+            f"combination has {world.name} of its own, so that nothing can be recombined."
         ),
     )
-    return Figure("preferences", "And in a grid world?", info.caption, draw_lines(info))
+    return Figure(world.name, f"And in {WORLDS[world.name]}?", info.caption, draw_lines(info))
 
 
 def _growth(study: DataScaling, tables: Tables) -> Figure:

@@ -176,7 +176,7 @@ class Encodings(Study):
         Invertible(),
         IntervalShuffle(),
     )
-    longer: tuple[tuple[str, PositiveInt], ...] = (("interval-shuffle", 1000),)
+    longer: tuple[tuple[str, PositiveInt], ...] = (("interval-shuffle", 1500),)
     """Encodings that take longer to learn than the others, with their steps."""
     few_shot: RunConfig = FEW_SHOT
     """The run in which the task is shown by examples."""

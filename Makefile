@@ -5,7 +5,7 @@ READY := .venv/.ready
 STORE ?= demo/runs
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-lowest lint format bench clean
+.PHONY: help setup demo test test-slow test-lowest lint format bench torture clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -54,6 +54,14 @@ format: $(READY)  ## Format the code
 bench: $(READY)  ## Measure speed on this machine; prints ratios from one run
 	@echo "==> benchmarks"
 	@$(BIN)/python benchmarks/run.py
+
+torture: $(READY)  ## Kill sweeps 100 times, fill their disk, let them race; compares every bit (about 10 minutes)
+	@echo "==> torture"
+	@$(BIN)/python torture/run.py
+
+results: $(READY)  ## Write docs/results and the README's table from a store of laptop runs (STORE=runs)
+	@$(BIN)/recombine export all --profile laptop --store $(STORE) --out docs/results
+	@$(BIN)/python docs/results/into_readme.py
 
 clean:  ## Remove the virtual environment and the demo
 	rm -rf .venv demo

@@ -31,10 +31,11 @@ ORDER = (
     "cli",
     "testing",
 )
-"""docs/architecture.md says the same in words. `root` is what every room may use: errors, components, overrides;
+"""docs/architecture.md says the same in words. `root` is what every room may use: errors, components, overrides,
+the names of what is being written;
 `testing` is a file of its own, for the tests of other people's components."""
 
-ROOT = {"errors", "component", "overrides"}
+ROOT = {"errors", "writers", "component", "overrides"}
 
 
 def room_of(module: str) -> str:

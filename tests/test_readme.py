@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from recombine.component import kinds
+
 README = Path(__file__).parent.parent / "README.md"
 
 
@@ -20,3 +22,16 @@ def test_python_examples_run(tmp_path, monkeypatch):
 def test_first_example_is_short():
     block = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)[0]
     assert len([line for line in block.splitlines() if line.strip()]) <= 18
+
+
+def test_the_table_is_that_of_the_recorded_results():
+    """By `make results`; written by hand it would soon be another."""
+    import runpy
+
+    script = runpy.run_path(str(README.parent / "docs" / "results" / "into_readme.py"))
+    assert script["between"](README.read_text(encoding="utf-8")) == script["table"]()
+
+
+def test_every_study_has_recorded_results():
+    results = README.parent / "docs" / "results"
+    assert {path.parent.name for path in results.glob("*/verdicts.json")} == set(kinds("studies"))

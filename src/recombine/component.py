@@ -46,8 +46,18 @@ class Component(BaseModel):
     version: ClassVar[int] = 1
     """Raise it when the *meaning* of a component changes: runs made before then no longer count as the same."""
 
+    later: ClassVar[frozenset[str]] = frozenset()
+    """Fields that were added when runs were already stored. They count once they differ from their default, so that
+    the runs made before then still count as the same."""
+
     kind: str
     """The component's name: that of its file."""
+
+    def meaning(self) -> dict[str, Any]:
+        """The configuration as plain JSON values, as far as it determines what is computed."""
+        fields = type(self).model_fields
+        usual = {name for name in self.later if getattr(self, name) == fields[name].default}
+        return self.model_dump(mode="json", exclude=usual)
 
 
 @functools.cache

@@ -318,6 +318,11 @@ def check_model(model: Model, code_size: int = 5, input_size: int = 4, output_si
     _expect(
         not jnp.allclose(outputs, jax.vmap(draw(jax.random.key(1)))(codes, inputs)), "the key changes nothing"
     )
+    together = network.tasks(codes, inputs)
+    _expect(
+        np.allclose(together, outputs, rtol=1e-4, atol=1e-5),
+        "tasks together have other outputs than one by one",
+    )
     traced, sites = network.trace(codes[0], inputs[0])
     _expect(np.allclose(traced, outputs[0], rtol=1e-4, atol=1e-5), "trace gives other outputs than the call")
     for site, values in sites.items():

@@ -137,8 +137,12 @@ def test_a_foreign_folder_is_not_taken_for_a_store(cli, tmp_path, command):
 
 def test_a_store_of_a_later_recombine(cli, copy):
     (copy / "recombine.json").write_text(json.dumps({"format": 2}))
-    answer = cli("ls", "--store", copy)
-    assert answer.code == 2 and "has format 2; this recombine knows 1" in answer.err
+    listed = cli("ls", "--store", copy)
+    assert listed.code == 0 and "format 2" in listed.err
+    before = sorted(path.name for path in copy.rglob("*"))
+    written = cli("train", "hyperteacher", "steps=1", "--store", copy)
+    assert written.code == 2 and "format 2" in written.err
+    assert sorted(path.name for path in copy.rglob("*")) == before
 
 
 def refusing(code):

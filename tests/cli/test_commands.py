@@ -12,6 +12,8 @@ import pytest
 
 from recombine.component import ROOMS, kinds
 from recombine.spaces.product import ProductSpace
+from recombine.store.files import sealed
+from recombine.store.setting_aside import moved
 from recombine.store.store import Store
 from recombine.supports.random import Random
 from recombine.training.prepare import Setting
@@ -175,13 +177,32 @@ def test_doctor_finds_damage_of_every_kind(cli, copy):
     curves.write_bytes(b"\xff" * curves.stat().st_size)
     table = next((store.folder(fourth) / "measurements").glob("*.parquet"))
     table.write_bytes(b"")
-    answer = cli("doctor", "--store", copy, "--json")
-    assert answer.code == 1 and answer.document["ok"] is False
-    assert len(answer.document["problems"]) == 4
+    looked = cli("doctor", "--store", copy, "--dry-run", "--json")
+    assert looked.code == 1 and looked.document["ok"] is False and looked.document["repaired"] is False
+    assert len(looked.document["problems"]) == 4 and moved(copy) == []
     for run in (first, second, third, fourth):
-        assert any(run in problem for problem in answer.document["problems"])
-    words = cli("doctor", "--store", copy)
-    assert words.code == 1 and "4 problems" in words.err and words.err.count("warning:") == 4
+        assert any(run in problem["place"] for problem in looked.document["problems"])
+    words = cli("doctor", "--store", copy, "--dry-run")
+    assert words.code == 1 and "4 problems" in words.err and f"recombine doctor --store {copy}" in words.err
+    assert "to be done" in words.out
+
+    answer = cli("doctor", "--store", copy)
+    assert answer.code == 0 and "Repaired. Nothing was deleted" in answer.out
+    assert "made anew" in answer.out and "set aside" in answer.out
+    assert len(Store(copy).run_ids()) == 7, "only the run without weights is lost"
+    again = cli("doctor", "--store", copy, "--json")
+    assert again.code == 0 and again.document["problems"] == [] and again.document["store"]["runs"] == 7
+    assert again.document["store"]["set aside"] == len(moved(copy))
+
+
+def test_what_the_doctor_cannot_repair_remains(cli, copy):
+    store = Store(copy)
+    place = store.folder(store.run_ids()[0]) / "manifest.json"
+    place.write_text(json.dumps(sealed(json.loads(place.read_text()) | {"format": 99})))
+    answer = cli("doctor", "--store", copy)
+    assert answer.code == 1 and "1 problems" in answer.err and "nothing was deleted" in answer.err
+    assert "newer" in answer.out and place.exists()
+    assert cli("doctor", "--dry-run").code == 2
 
 
 def test_damage_is_told_on_standard_error_and_the_rest_is_listed(cli, copy):
@@ -201,7 +222,7 @@ def test_a_damaged_run_is_set_aside_and_trained_again(cli, copy, small_study):
     assert answer.code == 0
     assert (answer.document["sweep"]["trained"], answer.document["sweep"]["found"]) == (1, 7)
     assert len(answer.document["problems"]) == 2 and "moved to" in answer.document["problems"][1]
-    assert [path.name[:16] for path in (copy / "set-aside").iterdir()] == [run]
+    assert [path.name[:16] for path in moved(copy)] == [run]
 
 
 def test_report(cli, copy, tmp_path):

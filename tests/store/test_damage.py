@@ -7,6 +7,8 @@ import json
 import pytest
 
 from recombine.errors import StoreError
+from recombine.store.files import sealed
+from recombine.store.setting_aside import NOTE, moved
 from recombine.store.store import Store
 
 
@@ -69,7 +71,9 @@ def test_a_damaged_folder_is_moved_when_its_run_is_made_again(two, ended, small,
     store = Store(two.path)
     store.commit(ended(small(), steps=29))
     assert store.load(small()).manifest["steps"] == 29
-    (aside,) = (store.path / "set-aside").iterdir()
+    (aside,) = moved(store.path)
+    note = json.loads(aside.with_name(aside.name + NOTE).read_text())
+    assert note["what"] == f"runs/{small().run_id}" and note["when"] and small().run_id in note["why"]
     assert aside.name.startswith(small().run_id)
     assert {path.name: path.read_bytes() for path in aside.iterdir()} == before
     assert any("moved to" in problem and str(aside) in problem for problem in store.problems)
@@ -109,7 +113,7 @@ def test_a_file_in_the_place_of_a_run_is_moved_too(store, ended, small):
     assert small() not in store
     store.commit(ended(small()))
     assert store.status(small().run_id) == "complete"
-    (aside,) = (store.path / "set-aside").iterdir()
+    (aside,) = moved(store.path)
     assert aside.read_text() == "mine"
 
 
@@ -127,6 +131,7 @@ def test_a_configuration_of_an_unknown_component_is_still_listed(two, small):
     folder = two.folder(small().run_id)
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["config"]["family"] = {"kind": "from-a-plugin"}
+    manifest = sealed(manifest)
     (folder / "manifest.json").write_text(json.dumps(manifest))
     store = Store(two.path)
     assert "from-a-plugin" in set(store.runs_df()["family"])

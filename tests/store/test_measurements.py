@@ -10,6 +10,7 @@ from recombine.engines.local import LocalEngine
 from recombine.probes.base import Measured
 from recombine.probes.decodability import Decodability
 from recombine.probes.scores import Scores
+from recombine.store.setting_aside import moved
 from recombine.store.store import Store
 from recombine.training.train import Trainer
 
@@ -96,7 +97,7 @@ def test_a_damaged_measurement_is_reported_set_aside_and_made_again(measured, sm
 
     store.add_measurement(small().run_id, small_scores, RESULT)
     assert store.summaries(small().run_id) == RESULT.summary
-    assert {path.read_bytes() for path in (store.path / "set-aside").iterdir()} == kept
+    assert {path.read_bytes() for path in moved(store.path)} == kept
 
 
 def test_a_table_of_the_right_length_that_cannot_be_read_is_reported(measured, small, small_scores):
@@ -142,6 +143,6 @@ def test_unreadable_weights_cost_only_their_own_run(store, ended, small, small_s
     assert sweep.measured == 1
     assert store.has_measurement(small(seed=1).run_id, small_scores)
     assert small() not in store, "so that the next sweep trains it again"
-    (aside,) = (store.path / "set-aside").iterdir()
+    (aside,) = moved(store.path)
     assert (aside / "weights.safetensors").exists()
     assert any("cannot be read" in problem for problem in store.problems)

@@ -15,6 +15,7 @@ import pytest
 from recombine.errors import StoreError
 from recombine.store import files
 from recombine.store.store import Store
+from recombine.writers import boot, own_name
 
 
 def test_a_store_is_made_with_the_folders_above_it(tmp_path):
@@ -55,15 +56,18 @@ def test_a_store_that_is_only_read_is_not_made(tmp_path):
     assert not (tmp_path / "store").exists()
 
 
-@pytest.mark.parametrize("marker", ['{"format": 99}', "{}", "[]", '"text"'])
-def test_a_store_of_another_format_is_refused(store, ended, marker):
-    store.commit(ended())
-    (store.path / "recombine.json").write_text(marker)
-    for create in (True, False):
-        with pytest.raises(StoreError, match="format") as caught:
-            Store(store.path, create=create)
-        assert "version" in (caught.value.fix or "")
-    assert len(list((store.path / "runs").iterdir())) == 1
+@pytest.mark.parametrize("marker", ['{"format": 99}', "{}", "[]", '"text"', '{"form', None])
+def test_a_store_whose_marker_is_newer_or_damaged_is_read_and_not_written(store, ended, marker):
+    outcome = ended()
+    store.commit(outcome)
+    place = store.path / "recombine.json"
+    place.unlink() if marker is None else place.write_text(marker)
+    with pytest.raises(StoreError, match=r"format|cannot be read") as caught:
+        Store(store.path)
+    assert ("version" if "99" in str(marker) else "recombine doctor") in (caught.value.fix or "")
+    reading = Store(store.path, create=False)
+    assert reading.run_ids() == [outcome.config.run_id] and len(reading.problems) == 1
+    assert place.exists() == (marker is not None)
 
 
 def test_a_marker_that_is_cut_short_is_a_clear_error(store):
@@ -191,9 +195,12 @@ def test_folders_of_dead_processes_are_reclaimed_and_those_of_living_ones_kept(s
     process.wait()
     temporary = store.path / "temporary"
     names = {
-        "dead": f"{process.pid}-{files._boot()}-abc",
-        "impossible": f"{10**30}-{files._boot()}-abc",
-        "alive": f"{os.getpid()}-{files._boot()}-abc",
+        "dead": f"{process.pid}-{boot()}-abc",
+        "impossible": f"{10**30}-{boot()}-abc",
+        # In a container that was started again: not by this process, though it has the same number.
+        "namesake": f"{os.getpid()}-{boot()}-abc",
+        "mine": own_name(),
+        "alive": f"{os.getppid()}-{boot()}-abc",
         "elsewhere": f"{process.pid}-0other-abc",
         "foreign": "mine-abc",
         "plain": "notes",
@@ -201,13 +208,30 @@ def test_folders_of_dead_processes_are_reclaimed_and_those_of_living_ones_kept(s
     for name in names.values():
         (temporary / name).mkdir(parents=True)
         (temporary / name / "weights.safetensors").write_bytes(b"half")
-    (temporary / f"{process.pid}-{files._boot()}-abc.probe").write_bytes(b"")
+    (temporary / f"{process.pid}-{boot()}-abc.probe").write_bytes(b"")
+    parts = [store.path / "recombine.json", store.path / "checkpoints" / "x.safetensors"]
+    parts = [path.with_name(f"{path.name}.{process.pid}-{boot()}-abc.part") for path in parts]
+    store.checkpoints.mkdir()
+    for part in parts:
+        part.write_bytes(b"half")
     Store(store.path, create=False)
-    assert len(list(temporary.iterdir())) == 7
+    assert len(list(temporary.iterdir())) == 9 and all(part.exists() for part in parts)
     Store(store.path)
     assert {path.name for path in temporary.iterdir()} == {
-        names[key] for key in ("alive", "elsewhere", "foreign", "plain")
+        names[key] for key in ("mine", "alive", "elsewhere", "foreign", "plain")
     }
+    assert not any(part.exists() for part in parts)
+
+
+def test_the_checkpoint_of_a_stored_run_is_dropped_at_the_next_start(store, ended, small):
+    store.commit(ended(small()))
+    store.checkpoints.mkdir()
+    for seed in range(2):
+        (store.checkpoints / f"{small(seed=seed).run_id}.safetensors").write_bytes(b"state")
+    Store(store.path, create=False)
+    assert len(list(store.checkpoints.iterdir())) == 2
+    Store(store.path)
+    assert [path.stem for path in store.checkpoints.iterdir()] == [small(seed=1).run_id]
 
 
 def test_complete_runs_are_never_reclaimed(store, ended):

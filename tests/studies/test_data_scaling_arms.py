@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from recombine.overrides import apply
+from recombine.stats.verdicts import settle
 from recombine.studies import data_scaling_arms as arms
 from recombine.studies.base import Tables
 from recombine.studies.data_scaling import DataScaling
@@ -21,7 +22,7 @@ def laptop() -> DataScaling:
     return apply(DataScaling.profile("laptop"), ["first_seed=0"])
 
 
-def tables(study, exponent=0.5, noise=0.0, factor=3.0):
+def tables(study, exponent=0.5, noise=0.0, factor=3.0, fits=0.95):
     """Spaces that need factor x size ** exponent combinations for the threshold; grid worlds whose accuracy rises by .3."""
     draw = np.random.default_rng(0)
     rows = []
@@ -30,6 +31,7 @@ def tables(study, exponent=0.5, noise=0.0, factor=3.0):
         if labels["arm"] == "spaces":
             wanted = factor * labels["size"] ** exponent * math.exp(noise * draw.standard_normal())
             values["r2_held_out"] = study.threshold + 0.1 * math.log(labels["number"] / wanted)
+            values["r2_in"] = fits
         if labels["arm"] in WORLDS:
             numbers = {"preferences": study.preference_numbers, "goals": study.goal_numbers}
             best = labels["number"] == max(numbers[labels["arm"]])
@@ -72,6 +74,14 @@ def test_the_slope_is_found_with_censored_numbers(laptop):
     slopes = effects["sub-exponential"].values
     assert np.mean(slopes) == pytest.approx(0.5, abs=0.1)
     assert effects["sub-exponential"].judge().verdict == "supported"
+
+
+def test_networks_that_do_not_fit_decide_nothing_about_data(laptop):
+    """A network that cannot reach the threshold on its own training tasks lacks something else than data."""
+    for fits, verdict in ((0.95, "supported"), (0.8, "inconclusive")):
+        effects = laptop.effects(tables(laptop, noise=0.05, fits=fits))
+        found = {one.claim.name: one for one in settle([one.judge() for one in effects])}
+        assert found["sub-exponential"].verdict == verdict
 
 
 def test_proportional_growth_is_not_called_slower(laptop):

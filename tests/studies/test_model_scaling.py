@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from recombine.overrides import apply
+from recombine.stats.verdicts import settle
 from recombine.studies.base import Tables
 from recombine.studies.model_scaling import ModelScaling
 
@@ -60,10 +61,26 @@ def test_effects_are_those_of_the_table(laptop):
 
 def test_a_missing_run_leaves_its_replicate_out(laptop):
     frames = tables(laptop)
-    gone = (frames.runs["encoding"] == "orthogonal") & (frames.runs["replicate"] == 5)
+    gone = (frames.runs["encoding"] == "identity") & (frames.runs["replicate"] == 5)
     left = Tables(frames.runs[~gone], *[frames.combinations] * 3)
     found = {one.claim.name: one.values for one in laptop.effects(left)}
     assert np.isnan(found["width-helps"][5]) and np.isfinite(found["width-helps-tokens"]).all()
+
+
+def test_an_encoding_that_is_not_fitted_decides_over_its_own_claim_alone(laptop):
+    frames = tables(laptop)
+    frames.runs.loc[frames.runs["encoding"] == "interval-shuffle", "r2_in"] = 0.5
+    verdicts = settle([one.judge() for one in laptop.effects(frames)])
+    found = {one.claim.name: one.verdict for one in verdicts}
+    assert found["width-helps-interval-shuffle"] == "inconclusive"
+    assert found["width-helps"] == found["width-helps-tokens"] == "supported"
+
+
+def test_edits_that_do_harm_count_as_none(laptop):
+    frames = tables(laptop)
+    frames.runs["efficacy_best"] = np.where(frames.runs["width"] == 32, -50.0, 0.3)
+    found = {one.claim.name: one.values for one in laptop.effects(frames)}
+    assert found["swap-efficacy-rises"] == pytest.approx(0.3)
 
 
 def test_figures_of_tables_and_of_nothing(laptop):

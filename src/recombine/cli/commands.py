@@ -8,17 +8,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from recombine.cli.engines import EngineOptions
 from recombine.cli.output import Told, console, errors, print_json, table, verdict_table
 from recombine.cli.progress import TerminalProgress
 from recombine.component import find, kinds
-from recombine.engines.base import Plan, plan
-from recombine.engines.local import LocalEngine
+from recombine.engines.base import Engine, Plan, plan
 from recombine.errors import BadInput
 from recombine.overrides import apply, validate
 from recombine.probes.scores import Scores
+from recombine.store.requests import remember
 from recombine.store.store import Store
 from recombine.studies.base import Study
-from recombine.studies.run import newest_records, run_study, verdicts_of
+from recombine.studies.run import newest_records, request_of, run_study, verdicts_of
 from recombine.training.config import RunConfig
 
 ALL = "all"
@@ -42,21 +43,29 @@ def run_command(
     profile: str,
     store_path: Path,
     report: Path | None,
+    engines: EngineOptions,
     *,
     as_json: bool,
     dry_run: bool,
 ) -> None:
     """Run a study, or `all` of them in turn."""
+    engine = engines.make()
     if name == ALL and (report is not None or overrides):
         raise BadInput(
             "--report and settings belong to one study.",
             fix="run it by its name, or `recombine report STUDY`",
         )
+    if not dry_run:
+        if report is not None:
+            _check_report(report)
+        _remember(kinds("studies") if name == ALL else (name,), overrides, profile, store_path)
     documents, failed = [], []
     for one in kinds("studies") if name == ALL else (name,):
         if name == ALL and not as_json:
             errors().print(f"\n{one}", style="bold", highlight=False)
-        document = _run_one(one, overrides, profile, store_path, report, as_json=as_json, dry_run=dry_run)
+        document = _run_one(
+            one, overrides, profile, store_path, report, engine, as_json=as_json, dry_run=dry_run
+        )
         documents.append(document)
         failed += document.get("sweep", {}).get("failed", ())
     if as_json:
@@ -68,32 +77,45 @@ def run_command(
         )
 
 
+def _remember(names: Sequence[str], overrides: Sequence[str], profile: str, store_path: Path) -> None:
+    """Write down all that is asked before any of it trains: `recombine resume` then needs no arguments."""
+    asked = [request_of(_study(name, profile, overrides), profile, overrides) for name in names]
+    store = Store(store_path)
+    for request in asked:
+        remember(store, request)
+
+
+def _study(name: str, profile: str, overrides: Sequence[str]) -> Study:
+    kind = find("studies", name)
+    assert issubclass(kind, Study)
+    return apply(kind.profile(profile), overrides)
+
+
 def _run_one(
     name: str,
     overrides: Sequence[str],
     profile: str,
     store_path: Path,
     report: Path | None,
+    engine: Engine,
     *,
     as_json: bool,
     dry_run: bool,
 ) -> dict[str, Any]:
     """Run one study; prints its tables unless they are wanted as JSON, and returns them."""
-    kind = find("studies", name)
-    assert issubclass(kind, Study)
-    study = apply(kind.profile(profile), overrides)
+    study = _study(name, profile, overrides)
     configs = [config for config, _ in study.runs()]
     if dry_run:
-        return _plan_document(plan(_existing(store_path), configs, study.measurements()), configs, as_json)
+        return plan_document(
+            plan(existing_store(store_path), configs, study.measurements()), configs, as_json
+        )
     store = Store(store_path)
     ahead = plan(store, configs, study.measurements())
-    if report is not None:
-        _check_report(report)
     use_cache()
     if not as_json:
-        errors().print(_what(ahead), highlight=False)
+        errors().print(what_is_left(ahead), highlight=False)
     with TerminalProgress(quiet=as_json) as progress:
-        result = run_study(study, profile, store, LocalEngine(), progress, overrides)
+        result = run_study(study, profile, store, engine, progress, overrides)
     profile = result.profile
     # As everywhere else: corrected together with the other studies of the store.
     records = study_verdicts(store, study, profile)
@@ -119,14 +141,14 @@ def _run_one(
     }
 
 
-def _existing(path: Path) -> Store | None:
+def existing_store(path: Path) -> Store | None:
     """The store, if there is one: a dry run makes no folder."""
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         return None
     return Store(path, create=False)
 
 
-def _what(ahead: Plan) -> str:
+def what_is_left(ahead: Plan) -> str:
     left = ahead.runs - ahead.done - ahead.failed
     if not left and not ahead.measurements:
         return f"All {ahead.runs} runs are in the store already: nothing to train, nothing to measure."
@@ -140,7 +162,7 @@ def _what(ahead: Plan) -> str:
     )
 
 
-def _plan_document(ahead: Plan, configs: Sequence[RunConfig], as_json: bool) -> dict[str, Any]:
+def plan_document(ahead: Plan, configs: Sequence[RunConfig], as_json: bool) -> dict[str, Any]:
     """What would run, and about how long it would take, from the arithmetic of the steps and this machine's speed."""
     from recombine.training.estimate import flops_per_step, machine_flops
 
@@ -165,13 +187,20 @@ def _duration(seconds: float) -> str:
 
 
 def train_command(
-    family: str, overrides: Sequence[str], store_path: Path, *, as_json: bool, dry_run: bool
+    family: str,
+    overrides: Sequence[str],
+    store_path: Path,
+    engines: EngineOptions,
+    *,
+    as_json: bool,
+    dry_run: bool,
 ) -> None:
     """Train one model."""
+    engine = engines.make()
     find("families", family)
     config = apply(validate(RunConfig, {"family": family}), overrides)
     if dry_run:
-        document = _plan_document(plan(_existing(store_path), [config], [Scores()]), [config], as_json)
+        document = plan_document(plan(existing_store(store_path), [config], [Scores()]), [config], as_json)
         if as_json:
             print_json(document)
         return
@@ -181,7 +210,7 @@ def train_command(
     if found and not as_json:
         errors().print(f"Run {config.run_id} is in the store already: nothing to train.", highlight=False)
     with TerminalProgress(quiet=as_json) as progress:
-        LocalEngine().run(store, [config], [Scores()], progress)
+        engine.run(store, [config], [Scores()], progress)
     document = run_document(store, config.run_id) | {"found": found}
     if as_json:
         print_json(document)

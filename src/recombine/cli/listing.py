@@ -1,4 +1,4 @@
-"""The commands that look: ls, show, verdicts, doctor."""
+"""The commands that look: ls, show, verdicts."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recombine.cli.output import Told, console, print_json, table, verdict_table
+from recombine.cli.output import console, print_json, table, verdict_table
 from recombine.component import ROOMS, find, kinds, room_of, summary
-from recombine.errors import BadInput, StoreError, did_you_mean
+from recombine.errors import BadInput, did_you_mean
 
 if TYPE_CHECKING:
     from recombine.store.store import Store
 
 
-def list_command(what: str, store_path: Path, *, as_json: bool) -> None:
-    """List runs or components."""
+def list_command(what: str, store_path: Path, tag: str | None = None, *, as_json: bool) -> None:
+    """List runs (those of a tag), sweeps, or components."""
+    if tag is not None and what != "runs":
+        raise BadInput("--tag is for runs.", fix="recombine ls --tag NAME")
     if what in ROOMS:
         found = [{"name": kind, "summary": summary(what, kind)} for kind in kinds(what)]
         if as_json:
@@ -23,14 +25,30 @@ def list_command(what: str, store_path: Path, *, as_json: bool) -> None:
         else:
             console().print(table(what, ["name", ""], [tuple(item.values()) for item in found], left=2))
         return
-    if what != "runs":
-        raise BadInput(f"There is no list of {what!r}.", fix=did_you_mean(what, ("runs", *ROOMS)))
+    if what not in ("runs", "sweeps"):
+        raise BadInput(f"There is no list of {what!r}.", fix=did_you_mean(what, ("runs", "sweeps", *ROOMS)))
     from recombine.store.store import Store
-    from recombine.store.tables import run_records, with_headline
 
     store = Store(store_path, create=False)
+    if what == "sweeps":
+        from recombine.cli.asked import asked_rows, print_asked
+
+        sweeps = asked_rows(store, "sweep")
+        if as_json:
+            print_json(sweeps)
+        else:
+            print_asked(sweeps, nothing=f"No sweep was asked of {store_path}. See `recombine sweep --help`.")
+        return
+    _list_runs(store, tag, as_json)
+
+
+def _list_runs(store: Store, tag: str | None, as_json: bool) -> None:
+    from recombine.store.tables import run_records, with_headline
+    from recombine.store.tags import tagged
+
+    chosen = None if tag is None else tagged(store, tag)
     if as_json:
-        print_json(run_records(store))
+        print_json(run_records(store, chosen))
         return
     columns = ["run", "family", "space", "trained on", "model", "steps", "in", "held out"]
     rows = [
@@ -39,10 +57,14 @@ def list_command(what: str, store_path: Path, *, as_json: bool) -> None:
             run.manifest,
             with_headline(run.manifest["config"]["family"]["kind"], store.summaries(run.run_id)),
         )
-        for run in store.runs()
+        for run in store.runs(chosen)
     ]
-    title = f"{len(rows)} runs in {store_path}"
+    title = f"{len(rows)} runs in {store.path}" + ("" if tag is None else f" tagged {tag!r}")
     console().print(table(title, columns, rows, left=3))
+    if tag is None:
+        from recombine.cli.asked import asked_rows, print_asked
+
+        print_asked(asked_rows(store, "sweep"))
 
 
 def _run_row(run_id: str, manifest: dict[str, Any], scores: dict[str, Any]) -> tuple[Any, ...]:
@@ -211,49 +233,3 @@ def verdicts_command(
     else:
         advice = "Try: recombine run data-scaling --profile smoke"
         console().print(f"No study has run in {store_path}. {advice}", markup=False, highlight=False)
-
-
-def _damage(store: Store) -> list[str]:
-    """Read everything that the store holds; what cannot be read, in words."""
-    for run in store.runs():
-        try:
-            _ = run.model if run.manifest["status"] == "complete" else run.config
-        except StoreError as error:
-            store.report(str(error))
-    for read in (store.curves_df, store.combinations_df, store.probes_df):
-        read()
-    return store.problems
-
-
-def doctor_command(store_path: Path | None, *, as_json: bool) -> None:
-    """Check what recombine needs, and a store."""
-    from recombine.store.provenance import machine, threads, versions
-
-    facts: dict[str, Any] = {"versions": versions(), "machine": machine() | {"threads": threads()}}
-    problems: list[str] = []
-    if store_path is not None:
-        from recombine.store.store import Store
-
-        store = Store(store_path, create=False)
-        facts["store"] = {
-            "path": str(store_path),
-            "runs": len(store.run_ids()),
-            "studies": len(store.studies()),
-        }
-        problems += _damage(store)
-    if as_json:
-        print_json(facts | {"problems": problems, "ok": not problems})
-    else:
-        rows = [
-            (f"{part}: {name}", str(value))
-            for part, values in facts.items()
-            for name, value in values.items()
-        ]
-        console().print(table("recombine doctor", ["", ""], rows, left=2))
-    if problems:
-        raise Told(
-            f"{len(problems)} problems in the store {store_path}.",
-            fix="what is damaged is left alone; running its study again makes it anew",
-        )
-    if not as_json:
-        console().print("Everything is in order.", style="green")

@@ -11,6 +11,9 @@ from typing import Annotated, Literal
 from cyclopts import App, CycloptsError, Parameter
 
 from recombine import __version__
+from recombine.cli.engines import EngineOptions
+from recombine.cli.options import DEFAULT_STORE, DryOption, JsonOption, Overrides, StoreOption
+from recombine.cli.store import store_app
 from recombine.errors import RecombineError, did_you_mean
 
 app = App(
@@ -22,18 +25,10 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 app.register_install_completion_command(help="Install completion for your shell.")
+app.command(store_app)
 
-STORE_HELP = "The folder in which runs are kept."
-StoreOption = Annotated[Path, Parameter(name="--store", help=STORE_HELP, env_var="RECOMBINE_STORE")]
-JsonOption = Annotated[
-    bool, Parameter(name="--json", negative="", help="Print one JSON document and nothing else.")
-]
-DryOption = Annotated[
-    bool, Parameter(name="--dry-run", negative="", help="Say what would run, what is done already, and stop.")
-]
-Overrides = Annotated[str, Parameter(help="Settings to change, as name=value; see `recombine show config`.")]
-
-DEFAULT_STORE = Path("runs")
+HERE = EngineOptions()
+"""Where commands compute unless told otherwise: in this process."""
 
 
 @app.command
@@ -45,13 +40,14 @@ def run(
     ] = "laptop",
     store: StoreOption = DEFAULT_STORE,
     report: Annotated[Path | None, Parameter(help="Also write the report page to this file.")] = None,
+    engines: EngineOptions = HERE,
     json: JsonOption = False,
     dry_run: DryOption = False,
 ) -> None:
     """Run a study: train what is missing, measure it, and decide its claims."""
     from recombine.cli.commands import run_command
 
-    run_command(study, overrides, profile, store, report, as_json=json, dry_run=dry_run)
+    run_command(study, overrides, profile, store, report, engines, as_json=json, dry_run=dry_run)
 
 
 @app.command
@@ -59,28 +55,63 @@ def train(
     family: Annotated[str, Parameter(help="The family of tasks; `recombine ls families` lists them.")],
     *overrides: Overrides,
     store: StoreOption = DEFAULT_STORE,
+    engines: EngineOptions = HERE,
     json: JsonOption = False,
     dry_run: DryOption = False,
 ) -> None:
     """Train one model, store it and score it."""
     from recombine.cli.commands import train_command
 
-    train_command(family, overrides, store, as_json=json, dry_run=dry_run)
+    train_command(family, overrides, store, engines, as_json=json, dry_run=dry_run)
+
+
+@app.command
+def sweep(
+    file: Annotated[Path, Parameter(help="A YAML file: base, grid, cases, replicates, measure.")],
+    *overrides: Overrides,
+    out: Annotated[
+        Path | None,
+        Parameter(name=("--out", "-o"), help="Also write one row a run: .csv, .parquet or .jsonl."),
+    ] = None,
+    store: StoreOption = DEFAULT_STORE,
+    json: JsonOption = False,
+    dry_run: DryOption = False,
+    engines: EngineOptions = HERE,
+) -> None:
+    """Train and measure every cell of a grid over any settings, with replicates."""
+    from recombine.cli.sweeps import sweep_command
+
+    sweep_command(file, overrides, out, store, engines, as_json=json, dry_run=dry_run)
+
+
+@app.command
+def resume(
+    *names: Annotated[str, Parameter(help="Studies and sweeps; else all that are not done.")],
+    store: StoreOption = DEFAULT_STORE,
+    json: JsonOption = False,
+    dry_run: DryOption = False,
+    engines: EngineOptions = HERE,
+) -> None:
+    """Finish the studies and sweeps that were begun in a store."""
+    from recombine.cli.sweeps import resume_command
+
+    resume_command(names, store, engines, as_json=json, dry_run=dry_run)
 
 
 @app.command
 def ls(
     what: Annotated[
-        str, Parameter(help="runs, or a kind of component: studies, families, models, ...")
+        str, Parameter(help="runs, sweeps, or a kind of component: studies, families, models, ...")
     ] = "runs",
     *,
+    tag: Annotated[str | None, Parameter(help="Only runs with this tag.")] = None,
     store: StoreOption = DEFAULT_STORE,
     json: JsonOption = False,
 ) -> None:
     """List the runs of a store, or the components of a kind with a line each."""
     from recombine.cli.listing import list_command
 
-    list_command(what, store, as_json=json)
+    list_command(what, store, tag, as_json=json)
 
 
 @app.command
@@ -150,13 +181,18 @@ def export(
 @app.command
 def doctor(
     *,
-    store: Annotated[Path | None, Parameter(name="--store", help="Also check this store.")] = None,
+    store: Annotated[
+        Path | None, Parameter(name="--store", help="Also check this store, and repair what can be repaired.")
+    ] = None,
     json: JsonOption = False,
+    dry_run: Annotated[
+        bool, Parameter(name="--dry-run", negative="", help="Only look: change nothing in the store.")
+    ] = False,
 ) -> None:
-    """Check the installation, the machine and a store."""
-    from recombine.cli.listing import doctor_command
+    """Check the installation and the machine; check and repair a store. Nothing is deleted."""
+    from recombine.cli.doctor import doctor_command
 
-    doctor_command(store, as_json=json)
+    doctor_command(store, as_json=json, dry_run=dry_run)
 
 
 @app.command

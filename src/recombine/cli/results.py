@@ -52,35 +52,67 @@ def _export(store: Store, study: Study, profile: str, out: Path) -> list[Path]:
 
 
 def markdown(records: Sequence[Mapping[str, Any]]) -> str:
-    """All verdicts as Markdown: the primary claims first, then every claim of each study."""
-    primaries = [record for record in records if record["primary"]]
+    """All verdicts as Markdown: the primary claims with what limits them, then every claim of each study."""
     studies = list(dict.fromkeys(record["study"] for record in records))
-    parts = ["# Verdicts", "## Primary claims", _table(primaries, with_study=True)]
+    parts = ["# Verdicts", "## Primary claims", _summary(records, studies)]
     for study in studies:
         own = [record for record in records if record["study"] == study]
-        parts += [f"## {study} ({own[0]['profile']} profile)", _table(own)]
+        parts += [f"## {study} ({own[0]['profile']} profile)", _claims(own)]
     return "\n\n".join(parts) + "\n"
 
 
-def _table(records: Iterable[Mapping[str, Any]], with_study: bool = False) -> str:
-    head = ["study"] * with_study + ["claim", "verdict", "effect [95 % interval]", "margin", "n"]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+def _summary(records: Sequence[Mapping[str, Any]], studies: Sequence[str]) -> str:
+    """A row a study: its primary claim, whether its controls hold, and which of its other claims do not."""
+    head = ["study", "primary claim", "verdict", "effect [95 % interval]", "margin", "n"]
+    rows = []
+    for study in studies:
+        own = [record for record in records if record["study"] == study]
+        controls = [record for record in own if record["role"] != "claim"]
+        failed = [record for record in controls if not _holds(record)]
+        held = f"all {len(controls)} hold" if not failed else f"not held: {_named(failed)}"
+        others = [record for record in own if record["role"] == "claim" and not record["primary"]]
+        open_ = [record for record in others if not _holds(record)]
+        for record in own:
+            if record["primary"]:
+                rows.append([study, record["statement"], *_result(record), held, _named(open_) or "-"])
+    return _lines([*head, "preconditions, controls", "further claims that do not hold"], rows)
+
+
+def _holds(record: Mapping[str, Any]) -> bool:
+    """Whether it came out as it was stated; a claim of no difference is stated as an equivalence."""
+    return record["verdict"] == ("equivalent" if record["direction"] == "equivalent" else "supported")
+
+
+def _named(records: Iterable[Mapping[str, Any]]) -> str:
+    return ", ".join(f"`{record['claim']}` ({record['verdict']})" for record in records)
+
+
+def _claims(records: Iterable[Mapping[str, Any]]) -> str:
+    rows = []
     for record in records:
         role = "" if record["role"] == "claim" else f"{record['role'].capitalize()}: "
         statement = f"{role}{record['statement']}"
-        if record["primary"] and not with_study:
+        if record["primary"]:
             statement = f"**{statement}** (primary)"
         if record["note"]:
             statement += f" *{record['note']}*"
-        low, high = record["interval"]
-        cells = [record["study"]] * with_study + [
-            statement,
-            record["verdict"],
-            f"{_number(record['effect'])} [{_number(low)}, {_number(high)}]",
-            f"{record['direction']} {record['margin']:g}",
-            str(record["replicates"]),
-        ]
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        rows.append([f"`{record['claim']}`", statement, *_result(record)])
+    return _lines(["claim", "in words", "verdict", "effect [95 % interval]", "margin", "n"], rows)
+
+
+def _result(record: Mapping[str, Any]) -> list[str]:
+    low, high = record["interval"]
+    return [
+        record["verdict"],
+        f"{_number(record['effect'])} [{_number(low)}, {_number(high)}]",
+        f"{record['direction']} {record['margin']:g}",
+        str(record["replicates"]),
+    ]
+
+
+def _lines(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
     return "\n".join(lines)
 
 

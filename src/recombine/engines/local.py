@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from recombine.engines.base import Engine, Sweep, SweepProgress
-from recombine.errors import StoreError
+from recombine.errors import BadInput, StoreError
 from recombine.probes.base import Measurement
 from recombine.store.files import explained
 from recombine.store.store import Store
 from recombine.training.config import RunConfig
+from recombine.training.program import Compiler
 from recombine.training.train import Trainer
 
 
 class LocalEngine(Engine):
-    """Trains bucket after bucket in this process. Each run is stored the moment it ends."""
+    """Trains bucket after bucket in this process. Each run is stored the moment it ends.
+
+    Keeps its compiled programs: what a second sweep shares with the first is not compiled again.
+    """
+
+    def __init__(self, devices: int = 1) -> None:
+        self._compiler = Compiler()
+        self._devices = devices
 
     def run(
         self,
@@ -28,7 +36,9 @@ class LocalEngine(Engine):
         left = [config for config in unique.values() if config not in store]
         if left:
             store.check_writable()
-        trainer = Trainer(store.checkpoints, progress)
+        trainer = Trainer(store.checkpoints, progress, self._devices)
+        trainer.compiler = self._compiler
+        compilations, compile_seconds = self._compiler.compilations, self._compiler.seconds
         seconds = 0.0
         # Checkpoints are written in the store too, while training goes on.
         with explained(store.path):
@@ -43,8 +53,8 @@ class LocalEngine(Engine):
             found=len(unique) - len(left),
             failed=tuple(run_id for run_id in unique if store.status(run_id) == "failed"),
             measured=measured,
-            compilations=trainer.compiler.compilations,
-            compile_seconds=trainer.compiler.seconds,
+            compilations=self._compiler.compilations - compilations,
+            compile_seconds=self._compiler.seconds - compile_seconds,
             train_seconds=seconds,
         )
 
@@ -62,6 +72,7 @@ class LocalEngine(Engine):
             if not store.has_measurement(run_id, measurement)
         ]
         made, damaged = 0, set[str]()
+        refused: dict[str, list[BadInput]] = {}
         for index, (run_id, measurement) in enumerate(missing):
             progress.measuring(index, len(missing))
             try:
@@ -72,10 +83,21 @@ class LocalEngine(Engine):
                 damaged.add(run_id)
                 store.report(str(error))
                 continue
-            store.add_measurement(run_id, measurement, measurement.measure(setting, network))
+            try:
+                measured = measurement.measure(setting, network)
+            except BadInput as refusal:
+                # Nothing to measure in this run (too few combinations held out, say). The others are measured.
+                refused.setdefault(measurement.name, []).append(refusal)
+                store.report(f"run {run_id}: {measurement.kind} was not measured. {refusal.message}")
+                continue
+            store.add_measurement(run_id, measurement, measured)
             made += 1
         if missing:
             progress.measuring(len(missing), len(missing))
         for run_id in damaged:
             store.set_aside(run_id)
+        for measurement in measurements:
+            # Refused by every run: then it is what was asked that is wrong.
+            if len(refused.get(measurement.name, ())) == len(run_ids) > 0:
+                raise refused[measurement.name][0]
         return made

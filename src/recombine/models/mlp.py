@@ -42,6 +42,18 @@ class MLPNetwork(Network):
             sites[f"hidden {number}"] = hidden
         return hidden @ last.weight + last.bias, sites
 
+    def tasks(
+        self, codes: Float[Array, "task code"], inputs: Float[Array, "task sample feature"]
+    ) -> Float[Array, "task sample output"]:
+        # The examples of all tasks as the rows of one matrix: with a task axis the gradients of the weights are slower.
+        first, *middle, last = self.layers
+        told = codes @ first.weight[: codes.shape[1]] + first.bias
+        hidden = jax.nn.relu(inputs @ first.weight[codes.shape[1] :] + told[:, None])
+        hidden = hidden.reshape(-1, hidden.shape[-1])
+        for layer in middle:
+            hidden = jax.nn.relu(hidden @ layer.weight + layer.bias)
+        return (hidden @ last.weight + last.bias).reshape(*inputs.shape[:2], -1)
+
 
 class MLP(Model):
     """`depth` hidden layers of `width` units, or a list of `widths`."""

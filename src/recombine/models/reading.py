@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -21,3 +22,8 @@ class ReadingNetwork(Network):
         read = edit("reading", self.reader(code)[None])
         outputs, sites = self.network.trace(read[0], inputs, edit)
         return outputs, {"reading": jnp.broadcast_to(read, (len(inputs), read.shape[1])), **sites}
+
+    def tasks(
+        self, codes: Float[Array, "task code"], inputs: Float[Array, "task sample feature"]
+    ) -> Float[Array, "task sample output"]:
+        return self.network.tasks(jax.vmap(self.reader)(codes).astype(inputs.dtype), inputs)

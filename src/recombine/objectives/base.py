@@ -6,12 +6,15 @@ import abc
 from typing import ClassVar, Literal
 
 import equinox as eqx
+import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PyTree
 
 from recombine.component import Component
 from recombine.families.base import Batch
 from recombine.models.base import Network
+
+FLOAT32 = np.dtype("float32")
 
 
 class TrainState(eqx.Module):
@@ -41,8 +44,12 @@ class Objective(Component, abc.ABC):
         key: Array,
         optimiser: optax.GradientTransformation,
         rate: Float[Array, ""],
+        precision: np.dtype = FLOAT32,
     ) -> tuple[TrainState, Float[Array, ""]]:
-        """One update, and the loss before it. `optimiser` has unit rate; its updates are scaled by `rate`."""
+        """One update, and the loss before it. `optimiser` has unit rate; its updates are scaled by `rate`.
+
+        Products are computed in `precision`; weights, loss and optimiser stay as they are.
+        """
 
     @abc.abstractmethod
     def evaluate(

@@ -7,12 +7,14 @@ import abc
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from recombine.families.base import Batch
 from recombine.models.base import Network
-from recombine.objectives.base import Objective, TrainState
+from recombine.models.reading import ReadingNetwork
+from recombine.objectives.base import FLOAT32, Objective, TrainState
 
 
 class Supervised(Objective, abc.ABC):
@@ -34,9 +36,16 @@ class Supervised(Objective, abc.ABC):
         key: Array,
         optimiser: optax.GradientTransformation,
         rate: Float[Array, ""],
+        precision: np.dtype = FLOAT32,
     ) -> tuple[TrainState, Float[Array, ""]]:
         def loss_of(network: Network) -> Array:
-            return self.loss(self.evaluate(network, codes, batch, key), batch)
+            # The gradient comes back through the casts: in the precision of the weights.
+            seen, inputs = as_precision((network, batch.inputs), precision)
+            # Codes that a reader takes apart are numbers of symbols: they stay exact.
+            told = codes if isinstance(network, ReadingNetwork) else as_precision(codes, precision)
+            less = eqx.tree_at(lambda one: one.inputs, batch, inputs)
+            predictions = self.evaluate(seen, told, less, key)
+            return self.loss(predictions.astype(batch.targets.dtype), batch)
 
         loss, gradient = eqx.filter_value_and_grad(loss_of)(state.network)
         weights = eqx.filter(state.network, eqx.is_inexact_array)
@@ -47,4 +56,11 @@ class Supervised(Objective, abc.ABC):
     def evaluate(
         self, network: Network, codes: Float[Array, "task code"], batch: Batch, key: Array
     ) -> Float[Array, "task sample output"]:
-        return jax.vmap(network)(codes, batch.inputs)
+        return network.tasks(codes, batch.inputs)
+
+
+def as_precision(tree: PyTree, precision: np.dtype) -> PyTree:
+    """Numbers that are not whole, in this precision."""
+    if precision == FLOAT32:
+        return tree
+    return jax.tree.map(lambda leaf: leaf.astype(precision) if eqx.is_inexact_array(leaf) else leaf, tree)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from typing import ClassVar, Literal
 
 import optax
 from jaxtyping import Array, Float
@@ -25,6 +26,10 @@ class Recipe(Component, abc.ABC):
     """Tasks in a batch."""
     samples: PositiveInt
     """Examples of each task in a batch."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """In what the products of a step are computed. Weights, optimiser and evaluation stay in float32."""
+
+    later: ClassVar[frozenset[str]] = frozenset({"precision"})
 
     @abc.abstractmethod
     def optimiser(self) -> optax.GradientTransformation:

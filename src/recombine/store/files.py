@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import functools
 import hashlib
 import json
 import os
-import platform
 import shutil
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from recombine.errors import StoreError
+from recombine.writers import abandoned, own_name, part_of
 
 PROBE_BYTES = 65_536
 """A store in which this little does not fit is full."""
@@ -45,9 +43,9 @@ def explained(path: Path) -> Iterator[None]:
         raise StoreError(f"The store {path} cannot be written: {reason}.", fix=fix) from error
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file whole: a reader sees the old one or the new one."""
-    part = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.part")
+def write_json(path: Path, value: Any, temporary: Path | None = None) -> None:
+    """Write a JSON file whole: a reader sees the old one or the new one. Half of it is only ever in `temporary`."""
+    part = part_of(path) if temporary is None else temporary_place(temporary)
     try:
         with open(part, "w") as file:
             json.dump(value, file, indent=1, allow_nan=False)
@@ -66,16 +64,61 @@ def read_json(path: Path) -> Any:
         raise StoreError(f"{path} cannot be read: {error}") from error
 
 
+SEAL = "seal"
+"""Under this name a record holds the hash of the rest of it."""
+
+
+class NewerFormat(StoreError):
+    """Written by a newer version of recombine: not damaged, and not to be touched by this one."""
+
+
+def sealed(record: dict[str, Any]) -> dict[str, Any]:
+    """A record that shows whether it is as it was written. Numbers that JSON cannot hold become None."""
+    record = finite({name: value for name, value in record.items() if name != SEAL})
+    return record | {SEAL: _seal(record)}
+
+
+def _seal(record: dict[str, Any]) -> str:
+    # As it will be read: with names that are text, and lists.
+    text = json.dumps(json.loads(json.dumps(record)), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """Read a JSON file that is a record; StoreError if it is not as it was written. Old records have no seal."""
+    record = read_json(path)
+    if not isinstance(record, dict):
+        raise StoreError(f"{path} is damaged: it is not a record.")
+    seal = record.get(SEAL)
+    if seal is not None and seal != _seal({name: value for name, value in record.items() if name != SEAL}):
+        raise StoreError(f"{path} is damaged: what it says is not what was written.")
+    return record
+
+
 def size_of(path: Path) -> int | None:
     """The length of a file in bytes; None if there is no such file."""
-    return path.stat().st_size if path.is_file() else None
+    try:
+        return path.stat().st_size if path.is_file() else None
+    except OSError:
+        return None  # Moved away between the two questions.
+
+
+def sha256_of(path: Path) -> str:
+    """The hash of a file's contents."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def temporary_place(temporary: Path) -> Path:
+    """A new name among what is being written or thrown away: `reclaim` sees from it whose process it is."""
+    temporary.mkdir(parents=True, exist_ok=True)
+    return temporary / own_name()
 
 
 @contextlib.contextmanager
 def new_folder(temporary: Path, final: Path) -> Iterator[Path]:
     """A folder to fill, which then becomes `final` in one step. If somebody else was first, theirs stays."""
-    temporary.mkdir(parents=True, exist_ok=True)
-    folder = temporary / f"{os.getpid()}-{_boot()}-{uuid.uuid4().hex[:8]}"
+    folder = temporary_place(temporary)
     folder.mkdir()
     try:
         yield folder
@@ -91,8 +134,7 @@ def new_folder(temporary: Path, final: Path) -> Iterator[Path]:
 
 def check_writable(folder: Path) -> None:
     """Write a little and take it away again; raises OSError where that is not possible."""
-    folder.mkdir(parents=True, exist_ok=True)
-    probe = folder / f"{os.getpid()}-{_boot()}-{uuid.uuid4().hex[:8]}.probe"
+    probe = temporary_place(folder).with_suffix(".probe")
     try:
         with open(probe, "wb") as file:
             file.write(bytes(PROBE_BYTES))
@@ -102,41 +144,22 @@ def check_writable(folder: Path) -> None:
         probe.unlink(missing_ok=True)
 
 
-def reclaim(temporary: Path) -> int:
-    """Remove this machine's temporary folders and files whose process is gone; returns how many.
+def reclaim(store: Path) -> int:
+    """Remove what this machine's dead processes left half-written; returns how many files and folders.
 
-    Those of other machines that share the store are left alone: their processes cannot be seen from here.
+    What other machines that share the store are writing is left alone: their processes cannot be seen from here.
     """
+    parts = [*store.glob("*.part"), *(store / "checkpoints").glob("*.part")]
+    temporary = store / "temporary"
+    left = [*parts, *(temporary.iterdir() if temporary.is_dir() else ())]
     removed = 0
-    for place in list(temporary.glob(f"*-{_boot()}-*")) if temporary.is_dir() else ():
-        pid = place.name.partition("-")[0]
-        if pid.isdigit() and not _alive(int(pid)):
-            if place.is_dir():
-                shutil.rmtree(place, ignore_errors=True)
-            else:
-                place.unlink(missing_ok=True)
-            removed += 1
+    for place in filter(abandoned, left):
+        if place.is_dir():
+            shutil.rmtree(place, ignore_errors=True)
+        else:
+            place.unlink(missing_ok=True)
+        removed += 1
     return removed
-
-
-@functools.cache
-def _boot() -> str:
-    """A short name of this machine (and container) that tells nothing about it."""
-    parts = [platform.node()]
-    for path in ("/proc/sys/kernel/random/boot_id", "/etc/machine-id"):
-        with contextlib.suppress(OSError):
-            parts.append(Path(path).read_text())
-    return hashlib.sha256("".join(parts).encode()).hexdigest()[:6]
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def finite(value: Any) -> Any:

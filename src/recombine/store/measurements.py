@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from recombine.errors import StoreError
 from recombine.probes.base import Measured, Measurement
-from recombine.store.files import finite, read_json, size_of, write_json
+from recombine.store.files import read_record, sealed, sha256_of, size_of, temporary_place, write_json
 from recombine.store.provenance import provenance
 
 
@@ -22,30 +22,55 @@ def read_measurement(folder: Path, name: str) -> dict[str, Any] | None:
     place = folder / f"{name}.json"
     if not place.is_file():
         return None
-    record = read_json(place)
-    sound = isinstance(record, dict) and isinstance(record.get("summary"), dict)
-    if not sound or not isinstance(record.get("measurement"), dict):
+    try:
+        record = read_record(place)
+    except StoreError as error:
+        if not place.is_file():
+            return None  # Somebody moved it away between the two questions.
+        raise StoreError(f"The measurement {error.message}") from error
+    measurement, summary = record.get("measurement"), record.get("summary")
+    kind = measurement.get("kind") if isinstance(measurement, dict) else None
+    if not isinstance(summary, dict) or not isinstance(kind, str):
         raise StoreError(f"The measurement {place} is damaged: it is not the record of a measurement.")
     if size_of(folder / f"{name}.parquet") != record.get("bytes"):
         raise StoreError(f"The measurement {place} is damaged: its table is missing or cut short.")
     return record
 
 
+def check_table(folder: Path, name: str, record: dict[str, Any]) -> None:
+    """Raise StoreError if a bit of a measurement's table is not as it was written, or an old one cannot be read."""
+    place = folder / f"{name}.parquet"
+    if "sha256" in record:
+        if sha256_of(place) != record["sha256"]:
+            raise StoreError(
+                f"The measurement {place} is damaged: its table is not the one that was written."
+            )
+        return
+    try:
+        pq.read_table(place)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise StoreError(f"The measurement {place} is damaged: its table cannot be read.") from error
+
+
 def names_of(folder: Path, chosen: Sequence[Measurement] | None) -> list[str]:
     """The names of the measurements in a folder (all, or the chosen ones), oldest first."""
     wanted = None if chosen is None else {measurement.name for measurement in chosen}
     found = [path for path in folder.glob("*.json") if wanted is None or path.stem in wanted]
-    return [path.stem for path in sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name))]
+    times: dict[str, int] = {}
+    for path in found:
+        with contextlib.suppress(OSError):  # Somebody may move a damaged one away meanwhile.
+            times[path.stem] = path.stat().st_mtime_ns
+    return sorted(times, key=lambda name: (times[name], name))
 
 
-def write_measurement(folder: Path, measurement: Measurement, measured: Measured) -> None:
-    """The table first, then the file that says it is there."""
+def write_measurement(folder: Path, measurement: Measurement, measured: Measured, temporary: Path) -> None:
+    """The table first, then the file that says it is there. Half of either is only ever in `temporary`."""
     folder.mkdir(exist_ok=True)
     place = folder / f"{measurement.name}.parquet"
-    part = place.with_name(f"{place.name}.{uuid.uuid4().hex[:8]}.part")
+    part = temporary_place(temporary)
     try:
         pq.write_table(pa.table(measured.columns), part, compression="zstd")
-        size = part.stat().st_size
+        size, digest = part.stat().st_size, sha256_of(part)
         os.replace(part, place)
     finally:
         part.unlink(missing_ok=True)
@@ -55,6 +80,7 @@ def write_measurement(folder: Path, measurement: Measurement, measured: Measured
         "summary": measured.summary,
         # A table that was cut short is seen without reading it.
         "bytes": size,
+        "sha256": digest,
         "provenance": provenance(),
     }
-    write_json(place.with_suffix(".json"), finite(record))
+    write_json(place.with_suffix(".json"), sealed(record), temporary)

@@ -7,71 +7,55 @@
 <store>/runs/<run>/measurements/        NAME.parquet and NAME.json, the latter written last
 <store>/checkpoints/<run>.safetensors   runs under way
 <store>/studies/<study>.json            which runs a study used, and the effects of its claims
-<store>/set-aside/                      damaged folders, moved here, never deleted
-<store>/temporary/                      folders being written
+<store>/requests/<kind>-<name>.json     what was asked: a study or a sweep, with its runs and measurements
+<store>/tags/<tag>.json                 names that people give to runs
+<store>/set-aside/                      what was damaged, moved here, never deleted, each with a note of why
+<store>/temporary/                      files and folders being written
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from recombine.errors import BadInput, StoreError, did_you_mean
 from recombine.probes.base import Measured, Measurement
 from recombine.store.files import (
+    NewerFormat,
     check_writable,
     explained,
-    finite,
     new_folder,
     read_json,
+    read_record,
     reclaim,
-    size_of,
+    sealed,
     write_json,
 )
 from recombine.store.frames import Frames
+from recombine.store.manifest import (
+    CURVES,
+    FORMAT,
+    MANIFEST,
+    WEIGHTS,
+    essence,
+    manifest_of,
+    read_manifest,
+    write_curves,
+    wrong_lengths,
+)
 from recombine.store.measurements import names_of, read_measurement, write_measurement
-from recombine.store.provenance import provenance, threads
+from recombine.store.setting_aside import set_aside
 from recombine.store.stored_run import StoredRun
 from recombine.training.checkpoint import save_tree
 from recombine.training.config import RunConfig
 from recombine.training.train import Outcome
 
-FORMAT = 1
-
 MARKER = "recombine.json"
 
-MANIFEST_KEYS = frozenset(
-    {
-        "run",
-        "status",
-        "failed_at",
-        "config",
-        "steps",
-        "seconds",
-        "compile_seconds",
-        "reached",
-        "files",
-        "plan",
-    }
-)
 STUDY_KEYS = frozenset({"study", "profile", "config", "runs", "effects", "provenance"})
-
-CURVES = pa.schema(
-    {
-        "step": pa.int64(),
-        "loss": pa.float64(),
-        "score_in": pa.float64(),
-        "score_held_out": pa.float64(),
-    }
-)
-"""Written out, as a network that was not trained has no curve to tell it from."""
 
 log = logging.getLogger(__name__)
 
@@ -88,8 +72,8 @@ class Store(Frames):
                 raise StoreError(
                     f"The store {self.path} is a file, not a folder.", fix="choose a folder with --store"
                 )
-            if (self.path / MARKER).exists():
-                self._check_format()
+            if is_store(self.path):
+                self._check_format(writing=create)
             elif not create:
                 raise StoreError(
                     f"There is no store at {self.path}.",
@@ -98,16 +82,23 @@ class Store(Frames):
             else:
                 self._create()
             if create:
-                reclaim(self.path / "temporary")
+                reclaim(self.path)
+                self._drop_old_checkpoints()
 
-    def _check_format(self) -> None:
-        marker = read_json(self.path / MARKER)
-        found = marker.get("format") if isinstance(marker, dict) else None
-        if found != FORMAT:
-            raise StoreError(
-                f"The store {self.path} has format {found!r}; this recombine knows {FORMAT}.",
-                fix="use the version of recombine that wrote it",
-            )
+    def _check_format(self, *, writing: bool) -> None:
+        """A store whose marker is damaged or newer is read as far as it can be, and not written."""
+        try:
+            check_marker(self.path)
+        except StoreError as error:
+            if writing:
+                raise
+            self.report(error.message)
+
+    def _drop_old_checkpoints(self) -> None:
+        """Those of runs that are stored: a process was killed between the two steps."""
+        for path in self.checkpoints.glob("*.safetensors"):
+            if self.status(path.stem) is not None:
+                path.unlink(missing_ok=True)
 
     def _create(self) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
@@ -149,15 +140,9 @@ class Store(Frames):
 
     def _manifest(self, run_id: str) -> dict[str, Any]:
         folder = self.folder(run_id)
-        manifest = read_json(folder / "manifest.json")
-        sound = isinstance(manifest, dict) and manifest.keys() >= MANIFEST_KEYS
-        if not sound or manifest["run"] != run_id or not isinstance(manifest["files"], dict):
-            raise StoreError(f"{folder} is damaged: its manifest is not one of run {run_id}.")
-        for name, size in manifest["files"].items():
-            found = size_of(folder / name)
-            if found != size:
-                state = "missing" if found is None else f"{found} bytes long instead of {size}"
-                raise StoreError(f"{folder} is damaged: {name} is {state}.")
+        manifest = read_manifest(folder)
+        for name, state in wrong_lengths(folder, manifest).items():
+            raise StoreError(f"{folder} is damaged: {name} is {state}.")
         return manifest
 
     def report(self, problem: str) -> None:
@@ -204,43 +189,30 @@ class Store(Frames):
 
     def commit(self, outcome: Outcome) -> None:
         """Store a run that ended. Whole or not at all; the first commit of a run wins."""
-        config, run_id = outcome.config, outcome.config.run_id
+        run_id = outcome.config.run_id
         with explained(self.path):
             if self.folder(run_id).exists() and self.status(run_id) is None:
                 self.set_aside(run_id)
             with new_folder(self.path / "temporary", self.folder(run_id)) as folder:
-                pq.write_table(pa.Table.from_pylist(outcome.curves, CURVES), folder / "curves.parquet")
+                write_curves(folder / CURVES, outcome.curves)
                 if outcome.failed_at is None:
-                    save_tree(folder / "weights.safetensors", outcome.network)
-                manifest = {
-                    "run": run_id,
-                    "status": "complete" if outcome.failed_at is None else "failed",
-                    "failed_at": outcome.failed_at,
-                    "config": config.dump(),
-                    "versions": {name: part.version for name, part in config.components().items()},
-                    "steps": outcome.steps,
-                    "seconds": outcome.seconds,
-                    "compile_seconds": outcome.compile_seconds,
-                    "reached": outcome.reached,
-                    # With their lengths: a file that was cut short is seen without reading it.
-                    "files": {path.name: path.stat().st_size for path in sorted(folder.iterdir())},
-                    "plan": {"lanes": outcome.lanes, "threads": threads()},
-                    "provenance": provenance(),
-                }
-                write_json(folder / "manifest.json", finite(manifest))
+                    save_tree(folder / WEIGHTS, outcome.network, essence(outcome))
+                write_json(folder / MANIFEST, manifest_of(outcome, folder))
 
     def set_aside(self, run_id: str) -> Path:
         """Move a damaged folder out of the way. Nothing is deleted."""
+        why = self._why(run_id)
         with explained(self.path):
-            place = self._move(self.folder(run_id), run_id)
+            place = set_aside(self.path, self.folder(run_id), run_id, why)
         self.report(f"The damaged run {run_id} was moved to {place}.")
         return place
 
-    def _move(self, damaged: Path, name: str) -> Path:
-        place = self.path / "set-aside" / f"{name}-{uuid.uuid4().hex[:8]}"
-        place.parent.mkdir(exist_ok=True)
-        os.rename(damaged, place)
-        return place
+    def _why(self, run_id: str) -> str:
+        try:
+            self._manifest(run_id)
+        except StoreError as error:
+            return error.message
+        return "Its weights cannot be read."
 
     # Measurements
 
@@ -273,10 +245,12 @@ class Store(Frames):
         """Store a measurement beside its run, which stays as it is."""
         folder = self._measurements(run_id)
         with explained(self.path):
-            if not self.has_measurement(run_id, measurement):
-                for damaged in folder.glob(f"{measurement.name}.*"):
-                    self._move(damaged, f"{run_id}-{damaged.name}")
-            write_measurement(folder, measurement, measured)
+            record = folder / f"{measurement.name}.json"
+            # A table without a record is another process at the same point: it ends as this one does.
+            if record.exists() and not self.has_measurement(run_id, measurement):
+                for damaged in (record, record.with_suffix(".parquet")):
+                    set_aside(self.path, damaged, f"{run_id}-{damaged.name}", "The measurement is damaged.")
+            write_measurement(folder, measurement, measured, self.path / "temporary")
 
     def summaries(self, run_id: str, chosen: Sequence[Measurement] | None = None) -> dict[str, Any]:
         """The summary numbers of a run's measurements; where two give the same number, the newer one's."""
@@ -291,17 +265,43 @@ class Store(Frames):
         """Keep which runs a study used and what came out."""
         with explained(self.path):
             (self.path / "studies").mkdir(exist_ok=True)
-            write_json(self.path / "studies" / f"{name}.json", finite(record))
+            place = self.path / "studies" / f"{name}.json"
+            write_json(place, sealed(record), self.path / "temporary")
 
     def studies(self) -> list[dict[str, Any]]:
         """What the studies of this store found."""
         found = []
         for path in sorted((self.path / "studies").glob("*.json")):
             try:
-                record = read_json(path)
-                if not isinstance(record, dict) or not record.keys() >= STUDY_KEYS:
+                record = read_record(path)
+                if not record.keys() >= STUDY_KEYS:
                     raise StoreError(f"{path} is damaged: it is not the record of a study.")
                 found.append(record)
             except StoreError as error:
                 self.report(str(error))
         return found
+
+
+def is_store(path: Path) -> bool:
+    """Whether a folder is a store: it has the marker, or lost it but holds runs."""
+    return (path / MARKER).exists() or any((path / "runs").glob(f"*/{MANIFEST}"))
+
+
+def check_marker(path: Path) -> None:
+    """Raise StoreError unless the marker is there, whole and of the known format."""
+    repair = f"recombine doctor --store {path}"
+    try:
+        marker = read_json(path / MARKER)
+    except StoreError as error:
+        raise StoreError(error.message, fix=repair) from error
+    found = marker.get("format") if isinstance(marker, dict) else None
+    if isinstance(found, int) and found > FORMAT:
+        raise NewerFormat(
+            f"The store {path} has format {found}; this recombine knows {FORMAT}.",
+            fix="use the version of recombine that wrote it, or a newer one",
+        )
+    if found != FORMAT:
+        raise StoreError(
+            f"The store {path} is damaged: its {MARKER} does not say its format.",
+            fix=repair,
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,23 +72,26 @@ def _nothing() -> pd.DataFrame:
     return pd.DataFrame({"run": pd.Series(dtype="object")})
 
 
-def _read(store: Store, files: dict[str, Path]) -> pd.DataFrame:
-    """Parquet files of several runs as one frame with a `run` column. Damaged ones are reported and left out."""
-    if not files:
+def _read(store: Store, files: dict[str, tuple[Path, str | None]]) -> pd.DataFrame:
+    """Parquet files of several runs as one frame with a `run` column. Damaged ones are reported and left out.
+
+    Each comes with the hash that it should have; older ones have none.
+    """
+    names = {str(path): run for run, (path, digest) in files.items() if _sound(store, path, digest)}
+    if not names:
         return _nothing()
-    names = {str(path): run for run, path in files.items()}
     # A name may hold signs that would be taken for a pattern.
     patterns = [glob.escape(name) for name in names]
     query = "select * from read_parquet(?, filename = true, union_by_name = true)"
     with duckdb.connect() as connection:
         try:
             frame = connection.execute(query, [patterns]).df()
-        except duckdb.Error:
+        except (duckdb.Error, OSError, ValueError, OverflowError):
             parts = []
             for path, pattern in zip(names, patterns, strict=True):
                 try:
                     parts.append(connection.execute(query, [[pattern]]).df())
-                except duckdb.Error as error:
+                except (duckdb.Error, OSError, ValueError, OverflowError) as error:
                     store.report(f"{path} cannot be read: {error}")
             if not parts:
                 return _nothing()
@@ -96,11 +100,25 @@ def _read(store: Store, files: dict[str, Path]) -> pd.DataFrame:
     return frame
 
 
+def _sound(store: Store, path: Path, digest: str | None) -> bool:
+    """Whether a file is the one that was written. Changed bits could be read as other numbers."""
+    try:
+        sound = digest is None or hashlib.sha256(path.read_bytes()).hexdigest() == digest
+    except OSError:
+        sound = False
+    if not sound:
+        store.report(f"{path} is damaged: it is not the table that was written.")
+    return sound
+
+
 def curves_frame(store: Store, run_ids: Sequence[str] | None) -> pd.DataFrame:
     """One row an evaluation."""
-    return _read(
-        store, {run.run_id: store.folder(run.run_id) / "curves.parquet" for run in store.runs(run_ids)}
-    )
+    name = "curves.parquet"
+    files = {
+        run.run_id: (store.folder(run.run_id) / name, run.manifest.get("sha256", {}).get(name))
+        for run in store.runs(run_ids)
+    }
+    return _read(store, files)
 
 
 def measurement_frame(
@@ -111,7 +129,7 @@ def measurement_frame(
     for run in store.runs(run_ids):
         for table, record in store.measured(run.run_id, chosen):
             if record["measurement"]["kind"] == kind:
-                files[run.run_id] = table
+                files[run.run_id] = table, record.get("sha256")
     return _read(store, files)
 
 

@@ -213,7 +213,9 @@ class DataScaling(Study):
     """Replicates in both grid worlds: a run takes longer."""
     growth_spaces: tuple[tuple[PositiveInt, PositiveInt], ...] = ()
     """Modules and most active ones of the spaces that tell how the number needed grows; none leaves that arm out."""
-    growth_base: RunConfig = RunConfig(model=MLP(width=128, depth=2), recipe=Fast(steps=200))
+    growth_base: RunConfig = RunConfig(model=MLP(width=128, depth=3), recipe=Fast(steps=500))
+    """What the runs of that arm share. (2 x 128 and 200 steps did not fit the larger spaces, which looked like a need of data;
+    after that look its precondition was added and fresh seeds decide.)"""
     threshold: float = Field(default=0.8, gt=0, lt=1)
     """The held-out R2 whose number of combinations is sought."""
 
@@ -221,6 +223,11 @@ class DataScaling(Study):
     def grid_seeds(self) -> list[int]:
         """The seeds of the grid worlds' replicates."""
         return list(range(self.first_seed, self.first_seed + self.grid_replicates))
+
+    @property
+    def growth_seeds(self) -> list[int]:
+        """The seeds of the growth arm: others than those of the first look at it."""
+        return [seed + 1000 for seed in self.seeds]
 
     @property
     def growth(self) -> dict[SubsetSpace, list[int]]:

@@ -196,7 +196,10 @@ class Encodings(Study):
                 main = self.run(self.base, seed, encoding=encoding, recipe=recipe)
                 found.append((main, labels | {"family": self.base.family.kind}))
                 if encoding.kind in self.control_encodings:
-                    control = self.run(self.control_base, seed, encoding=encoding, family=self.control)
+                    steps = dict(self.longer).get(encoding.kind, self.control_base.recipe.steps)
+                    recipe = self.control_base.recipe.model_copy(update={"steps": steps})
+                    changes = {"encoding": encoding, "family": self.control, "recipe": recipe}
+                    control = self.run(self.control_base, seed, **changes)
                     found.append((control, labels | {"family": self.control.kind}))
             labels = {"replicate": seed, "encoding": "few-shot", "family": self.base.family.kind}
             found.append((self.run(self.few_shot, seed), labels))

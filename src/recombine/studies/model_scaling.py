@@ -41,20 +41,24 @@ _claim = claims_of("model-scaling")
 
 
 CLAIMS = (
-    _claim(
-        "fits",
-        "The widest network fits its training tasks under every encoding that names the task (lowest r2_in).",
-        "above",
-        0.8,
-        role="precondition",
+    *(
+        _claim(
+            f"fits-{name}",
+            f"The widest network fits its training tasks under `{name}` (r2_in).",
+            "above",
+            0.8,
+            role="precondition",
+        )
+        for name in NAMES
     ),
     _claim(
         "width-helps",
-        "Held-out R2 rises with width (widest minus narrowest, mean over the encodings that name the task).",
+        "Held-out R2 rises with width where the network sees the task vector itself (`identity`; widest minus narrowest).",
         "greater",
         0.05,
         primary=True,
-        needs=("fits",),
+        needs=("fits-identity",),
+        version=2,
     ),
     *(
         _claim(
@@ -62,9 +66,10 @@ CLAIMS = (
             f"It rises with width under `{name}`.",
             "greater",
             0.05,
-            needs=("fits",),
+            needs=(f"fits-{name}",),
+            version=2,
         )
-        for name in NAMES
+        for name in NAMES[1:]
     ),
     _claim(
         "width-helps-few-shot",
@@ -74,31 +79,37 @@ CLAIMS = (
     ),
     _claim(
         "depth-helps",
-        "Held-out R2 rises with depth at the largest width (deepest minus shallowest, mean over encodings).",
+        "Held-out R2 rises with depth at the largest width (`identity`; deepest minus shallowest).",
         "greater",
         0.05,
-        needs=("fits",),
+        needs=("fits-identity",),
+        version=2,
     ),
     _claim(
         "gap-closes",
-        "Width closes the gap between trained and held-out combinations (r2_in - r2_held_out, narrowest minus widest).",
+        "Width closes the gap between trained and held-out combinations (`identity`; r2_in - r2_held_out, narrowest minus "
+        "widest).",
         "greater",
         0.02,
-        needs=("fits",),
+        needs=("fits-identity",),
+        version=2,
     ),
     _claim(
         "decodability-rises",
-        "Intrinsic decodability in the deepest layer rises with width (mean over encodings).",
+        "Intrinsic decodability in the deepest layer rises with width (`identity`).",
         "greater",
         0.05,
-        needs=("fits",),
+        needs=("fits-identity",),
+        version=2,
     ),
     _claim(
         "swap-efficacy-rises",
-        "So does the efficacy of swapping a part by its decoded direction, at the site chosen on validation pairs.",
+        "So does the efficacy of swapping a part by its decoded direction, at the site chosen on validation pairs "
+        "(`identity`; an edit that does harm counts as none).",
         "greater",
         0.05,
-        needs=("fits",),
+        needs=("fits-identity",),
+        version=2,
     ),
     _claim(
         "control-is-learned",
@@ -117,7 +128,8 @@ CLAIMS = (
         needs=("control-is-learned",),
     ),
 )
-"""Stated before any run, and versioned with this file."""
+"""Stated before any run, and versioned with this file. Version 2 was written after a look at seeds 1000 to 1011, in which
+one encoding that was not fitted decided over all claims; so later seeds decide."""
 
 
 class ModelScaling(Study):
@@ -136,6 +148,7 @@ class ModelScaling(Study):
             },
             "widths": (16, 32),
             "depths": (1, 2),
+            "longer": (),
             "control_number": 20,
             "few_shot": {
                 "space": {"kind": "subset", "modules": 6, "max_active": 2},
@@ -148,8 +161,9 @@ class ModelScaling(Study):
             "replicates": 2,
         },
         "demo": {"replicates": 4},
-        "laptop": {},
+        "laptop": {"first_seed": 2000},
         "paper": {
+            "longer": (),
             "base": {"support": {"kind": "random", "held_out": 0.25}, "recipe": "paper", "every": 100},
             "widths": (128, 256, 512, 1024, 2048),
             "depths": (2, 4),
@@ -174,6 +188,8 @@ class ModelScaling(Study):
     """At the largest depth."""
     depths: tuple[PositiveInt, ...] = (1, 3)
     """At the largest width."""
+    longer: tuple[tuple[str, PositiveInt], ...] = (("tokens", 1000), ("interval-shuffle", 2000))
+    """Encodings that take longer to learn than the others, with their steps."""
     few_shot: RunConfig = FEW_SHOT
     """The run in which the task is shown by examples."""
     few_shot_widths: tuple[PositiveInt, ...] = (64, 128, 256)
@@ -199,8 +215,11 @@ class ModelScaling(Study):
         few = self.base.support.model_copy(update={"number": self.control_number})
         for seed in self.seeds:
             for encoding in self.encodings:
+                steps = dict(self.longer).get(encoding.kind, self.base.recipe.steps)
+                recipe = self.base.recipe.model_copy(update={"steps": steps})
                 for width, depth in self.shapes:
-                    config = self.run(self.base, seed, encoding=encoding, model=MLP(width=width, depth=depth))
+                    model = MLP(width=width, depth=depth)
+                    config = self.run(self.base, seed, encoding=encoding, model=model, recipe=recipe)
                     found.append((config, self._labels(seed, main, encoding.kind, width, depth)))
             for width in self.few_shot_widths:
                 model = MLP(width=width, depth=self.few_shot_depth)
@@ -222,7 +241,10 @@ class ModelScaling(Study):
 
     def effects(self, tables: Tables) -> list[Effect]:
         main, control = self.base.family.kind, self.control.kind
-        runs = tables.runs.assign(gap=column(tables.runs, "r2_in") - column(tables.runs, "r2_held_out"))
+        runs = tables.runs.assign(
+            gap=column(tables.runs, "r2_in") - column(tables.runs, "r2_held_out"),
+            helpful=column(tables.runs, "efficacy_best").clip(lower=0),
+        )
 
         def score(name: str, encoding: str, shape: tuple[int, int]) -> Float[np.ndarray, " replicate"]:
             width, depth = shape
@@ -231,24 +253,22 @@ class ModelScaling(Study):
         wide, deep = self.widths[-1], self.depths[-1]
         narrow, shallow, largest = (self.widths[0], deep), (wide, self.depths[0]), (wide, deep)
         kinds = [encoding.kind for encoding in self.encodings]
+        plain = kinds[0]
 
-        def rise(name: str, smallest: tuple[int, int]) -> dict[str, Float[np.ndarray, " replicate"]]:
-            return {kind: score(name, kind, largest) - score(name, kind, smallest) for kind in kinds}
+        def rise(name: str, smallest: tuple[int, int], kind: str = plain) -> Float[np.ndarray, " replicate"]:
+            return score(name, kind, largest) - score(name, kind, smallest)
 
-        def mean(parts: dict[str, Float[np.ndarray, " replicate"]]) -> Float[np.ndarray, " replicate"]:
-            return np.mean(list(parts.values()), axis=0)
-
-        width_gain = rise("r2_held_out", narrow)
         few = [score("r2_held_out", "few-shot", (one, self.few_shot_depth)) for one in self.few_shot_widths]
         values = {
-            "fits": np.min([score("r2_in", kind, largest) for kind in kinds], axis=0),
-            "width-helps": mean(width_gain),
-            **{f"width-helps-{kind}": gain for kind, gain in width_gain.items()},
+            **{f"fits-{kind}": score("r2_in", kind, largest) for kind in kinds},
+            "width-helps": rise("r2_held_out", narrow),
+            **{f"width-helps-{kind}": rise("r2_held_out", narrow, kind) for kind in kinds[1:]},
             "width-helps-few-shot": few[-1] - few[0],
-            "depth-helps": mean(rise("r2_held_out", shallow)),
-            "gap-closes": -mean(rise("gap", narrow)),
-            "decodability-rises": mean(rise("intrinsic", narrow)),
-            "swap-efficacy-rises": mean(rise("efficacy_best", narrow)),
+            "depth-helps": rise("r2_held_out", shallow),
+            "gap-closes": -rise("gap", narrow),
+            "decodability-rises": rise("intrinsic", narrow),
+            # What a probe reads badly is moved too far: efficacies far below none differ in nothing that matters.
+            "swap-efficacy-rises": rise("helpful", narrow),
             "control-is-learned": at(runs, "r2_in", self.seeds, family=control),
             "control-stays-at-zero": at(runs, "correlation_held_out", self.seeds, family=control),
         }

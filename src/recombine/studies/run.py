@@ -11,7 +11,8 @@ from typing import Any
 from recombine.engines.base import Engine, Sweep, SweepProgress
 from recombine.errors import BadInput
 from recombine.stats.verdicts import Verdict, settle
-from recombine.store.provenance import provenance
+from recombine.store.provenance import now, provenance
+from recombine.store.requests import Request, remember
 from recombine.store.store import Store
 from recombine.studies.base import PROFILES, Effect, Study, Tables
 
@@ -37,6 +38,7 @@ def run_study(
 ) -> StudyResult:
     """Bring the store to hold the study's runs, decide its claims and keep them."""
     configs = [config for config, _ in study.runs()]
+    remember(store, request_of(study, profile, overrides))
     sweep = engine.run(store, configs, study.measurements(), progress)
     tables = study.tables(store)
     effects = study.effects(tables)
@@ -50,12 +52,31 @@ def run_study(
         "effects": [effect.record() for effect in effects],
         "provenance": provenance(),
     }
-    # Overrides must not take the place of the profile's own result.
-    suffix = f"-{_digest(record['config'])}" if changed else ""
-    store.write_study(f"{study.kind}-{profile}{suffix}", record)
+    store.write_study(record_name(study, profile), record)
     return StudyResult(
         study, record["profile"], sweep, tables, settle([effect.judge() for effect in effects])
     )
+
+
+def record_name(study: Study, profile: str) -> str:
+    """The name of a study's record. Overrides must not take the place of the profile's own result."""
+    changed = study != type(study).profile(profile)
+    return f"{study.kind}-{profile}" + (f"-{_digest(study.model_dump(mode='json'))}" if changed else "")
+
+
+def request_of(study: Study, profile: str, overrides: Sequence[str] = ()) -> Request:
+    """What the store keeps of a study before it trains: enough to finish it without being told again."""
+    return {
+        "request": "study",
+        "name": record_name(study, profile),
+        "study": study.kind,
+        "profile": profile,
+        "overrides": list(overrides),
+        "config": study.model_dump(mode="json"),
+        "runs": list(dict.fromkeys(config.run_id for config, _ in study.runs())),
+        "measurements": [measurement.name for measurement in study.measurements()],
+        "time": now(),
+    }
 
 
 def _digest(config: dict[str, Any]) -> str:

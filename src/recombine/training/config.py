@@ -116,7 +116,7 @@ class RunConfig(BaseModel):
         """The hash of what determines the weights: configuration and versions of the components' meaning."""
         meaning = {
             "format": FORMAT,
-            "config": self.dump(),
+            "config": self.dump() | {name: part.meaning() for name, part in self.components().items()},
             "versions": {name: part.version for name, part in self.components().items()},
         }
         text = json.dumps(meaning, sort_keys=True, separators=(",", ":"))

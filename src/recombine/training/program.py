@@ -10,15 +10,17 @@ import dataclasses
 import functools
 import json
 import time
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from recombine.encodings.base import Encoder
+from recombine.errors import BadInput
 from recombine.families.base import Batch, Family, Task, TaskScores, Teacher
 from recombine.models.base import Model, Network
 from recombine.objectives.base import Objective, TrainState
@@ -29,6 +31,8 @@ from recombine.training.config import RunConfig
 from recombine.training.streams import Stream, stream_key
 
 VALIDATION_SAMPLES = 16
+
+Tree = TypeVar("Tree", bound=PyTree)
 
 
 class Lane(eqx.Module):
@@ -86,10 +90,23 @@ class Program:
     """Steps in a chunk."""
     validation_tasks: int
     lanes: int
+    devices: int = 1
+    """Over how many devices the tasks of a batch are spread. Every device has all weights."""
 
     @classmethod
-    def of(cls, config: RunConfig, lanes: int | None = None) -> Program:
+    def of(cls, config: RunConfig, lanes: int | None = None, devices: int = 1) -> Program:
         """The program of a run."""
+        there = jax.device_count() if devices > 1 else 1
+        if devices > there:
+            raise BadInput(
+                f"There are {there} devices here, not {devices}.",
+                fix=f"devices={there}, or on CPUs XLA_FLAGS=--xla_force_host_platform_device_count={devices}",
+            )
+        if config.recipe.tasks % devices:
+            raise BadInput(
+                f"A batch of {config.recipe.tasks} tasks cannot be spread evenly over {devices} devices.",
+                fix="set recipe.tasks to a multiple of the number of devices",
+            )
         return cls(
             family=config.family,
             model=config.model,
@@ -98,6 +115,7 @@ class Program:
             chunk=config.every,
             validation_tasks=config.validation_tasks,
             lanes=config.model.lanes() if lanes is None else lanes,
+            devices=devices,
         )
 
     @functools.cached_property
@@ -109,14 +127,34 @@ class Program:
         parts["recipe"] = self.recipe.model_dump(mode="json", exclude=set(PER_RUN))
         return json.dumps(parts, sort_keys=True)
 
+    def _on(self, *axes: str) -> NamedSharding:
+        return NamedSharding(Mesh(jax.devices()[: self.devices], ("task",)), PartitionSpec(*axes))
+
+    def place(self, tree: Tree) -> Tree:
+        """Arrays where the program wants them: on every device that it uses."""
+        if self.devices == 1:
+            return tree
+        arrays, static = eqx.partition(tree, eqx.is_array)
+        return eqx.combine(jax.device_put(arrays, self._on()), static)
+
+    def _spread(self, tree: Tree) -> Tree:
+        """Arrays with a leading task axis, an equal share of the tasks on each device: so is all that follows from them."""
+        if self.devices == 1:
+            return tree
+        return jax.lax.with_sharding_constraint(tree, self._on("task"))
+
     def _step(self, state: TrainState, lane: Lane) -> tuple[TrainState, Float[Array, ""]]:
         key = stream_key(lane.key, Stream.TRAIN, state.step)
         by_row, by_task, by_step = jax.random.split(key, 3)
-        rows = jax.vmap(lane.sampler)(jax.random.split(by_row, self.recipe.tasks))
-        keys = jax.random.split(by_task, self.recipe.tasks)
-        _, codes, batch = self._examples(lane, rows, keys, self.recipe.samples)
+        by_row, by_task = self._spread(
+            (jax.random.split(by_row, self.recipe.tasks), jax.random.split(by_task, self.recipe.tasks))
+        )
+        rows = jax.vmap(lane.sampler)(by_row)
+        _, codes, batch = self._examples(lane, rows, by_task, self.recipe.samples)
         rate = lane.rate * self.recipe.schedule(state.step / lane.steps)
-        return self.objective.step(state, codes, batch, by_step, self.recipe.optimiser(), rate)
+        codes, batch = self._spread((codes, batch))
+        optimiser, precision = self.recipe.optimiser(), jnp.dtype(self.recipe.precision)
+        return self.objective.step(state, codes, batch, by_step, optimiser, rate, precision)
 
     def _examples(
         self, lane: Lane, rows: Int[Array, "task slots"], keys: Array, samples: int
@@ -159,11 +197,13 @@ class Program:
         return state, Look(losses, *self.look(state, lane))
 
 
-def buckets(configs: Iterable[RunConfig], lanes: int | None = None) -> list[tuple[Program, list[RunConfig]]]:
+def buckets(
+    configs: Iterable[RunConfig], lanes: int | None = None, devices: int = 1
+) -> list[tuple[Program, list[RunConfig]]]:
     """Runs by the program that they share, in the order in which they came. Nothing is drawn for this."""
     found: dict[str, tuple[Program, list[RunConfig]]] = {}
     for config in configs:
-        program = Program.of(config, lanes)
+        program = Program.of(config, lanes, devices)
         # Lists of combinations are arrays and differ freely; a rule is part of the program.
         length = config.support.length(config.space)
         support = config.support.kind if length else f"{config.support} {config.seeds.support}"
@@ -185,7 +225,18 @@ def signature(tree: PyTree) -> str:
     return f"{structure}|{shapes}"
 
 
-Advance = Callable[[TrainState, Lane, Array], tuple[TrainState, Look]]
+@dataclasses.dataclass(frozen=True)
+class Advance:
+    """`Program.advance` over a leading lane axis, compiled."""
+
+    compiled: Any
+    """What the compiler made; it also knows how much memory it needs."""
+    static: Any
+    """What of a state is no array."""
+
+    def __call__(self, state: TrainState, lane: Lane, active: Array) -> tuple[TrainState, Look]:
+        after, look = self.compiled(*eqx.filter((state, lane), eqx.is_array), active)
+        return eqx.combine(after, self.static), look
 
 
 class Compiler:
@@ -218,9 +269,4 @@ def _compile(program: Program, state: TrainState, lane: Lane, active: Array) -> 
 
     stacked = jax.jit(jax.vmap(one), donate_argnums=0, compiler_options=compiler_options())
     compiled = stacked.lower(*eqx.filter((state, lane), eqx.is_array), active).compile()
-
-    def advance(state: TrainState, lane: Lane, active: Array) -> tuple[TrainState, Look]:
-        after, look = compiled(*eqx.filter((state, lane), eqx.is_array), active)
-        return eqx.combine(after, state_static), look
-
-    return advance
+    return Advance(compiled, state_static)

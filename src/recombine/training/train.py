@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -18,6 +18,15 @@ from recombine.models.base import Network
 from recombine.objectives.base import TrainState
 from recombine.training.checkpoint import load_tree, save_tree
 from recombine.training.config import RunConfig
+from recombine.training.memory import (
+    Need,
+    NotEnoughMemory,
+    available,
+    exhausted,
+    fitting_lanes,
+    need_of,
+    too_large,
+)
 from recombine.training.prepare import Setting
 from recombine.training.program import Compiler, Lane, Look, Program, buckets
 
@@ -61,6 +70,11 @@ class Outcome:
     failed_at: int | None
     """The step with the first loss that was not finite; None for a sound run."""
     lanes: int
+    """How many runs the program stepped at once, in the end."""
+    lanes_before: tuple[int, ...] = ()
+    """And earlier, where memory was short on the way and the stack was split."""
+    devices: int = 1
+    """Over how many devices the tasks of a batch were spread."""
 
     @property
     def setting(self) -> Setting:
@@ -81,6 +95,8 @@ class _Run:
     compile_seconds: float = 0.0
     failed_at: int | None = None
     reached: bool | None = None
+    stacks: list[int] = dataclasses.field(default_factory=list)
+    """With how many lanes it was stepped; more than one number where memory was short on the way."""
 
     @property
     def config(self) -> RunConfig:
@@ -91,25 +107,69 @@ class _Run:
         return self.failed_at is None and not self.reached and self.step < self.config.recipe.steps
 
 
+class _TooLarge(Exception):
+    """A stack does not fit into memory; a smaller one may."""
+
+    def __init__(self, lanes: int, error: NotEnoughMemory) -> None:
+        super().__init__(str(error))
+        self.lanes = lanes
+        """How many runs may fit; none if not even one does."""
+        self.error = error
+
+
 class Trainer:
     """Trains runs. Keeps its compiled programs, so one trainer serves a whole session."""
 
-    def __init__(self, checkpoints: Path | None = None, progress: Progress | None = None) -> None:
+    def __init__(
+        self, checkpoints: Path | None = None, progress: Progress | None = None, devices: int = 1
+    ) -> None:
         self.checkpoints = checkpoints
         self.progress = progress or Progress()
+        self.devices = devices
+        """Over how many devices the tasks of each batch are spread."""
         self.compiler = Compiler()
+        self._need: Need | None = None
+        """Of the program that runs."""
 
     def train(self, configs: Iterable[RunConfig], lanes: int | None = None) -> Iterator[Outcome]:
-        """Train runs and yield each as it ends. Runs that share a program are stepped together."""
+        """Train runs and yield each as it ends. Runs that share a program are stepped together.
+
+        Where memory does not suffice for a stack, smaller ones are made. A run that does not fit alone is left out;
+        when the others have ended, NotEnoughMemory says what would fit.
+        """
         configs = list(configs)
         self.progress.started(len(configs), sum(config.recipe.steps for config in configs))
-        for program, bucket in buckets(configs, lanes):
-            # Only one stack's weights are in memory at a time.
-            for first in range(0, len(bucket), program.lanes):
-                runs = [self._start(config) for config in bucket[first : first + program.lanes]]
-                # Runs that go on from different steps share the program but not the stack.
-                for step in sorted({run.step for run in runs}):
-                    yield from self._stack(program, [run for run in runs if run.step == step])
+        left_out: list[NotEnoughMemory] = []
+        for program, bucket in buckets(configs, lanes, self.devices):
+            waiting = {config.run_id: config for config in bucket}
+            while waiting:
+                chosen = list(waiting.values())[: program.lanes]
+                try:
+                    for outcome in self._stacks(program, chosen):
+                        del waiting[outcome.config.run_id]
+                        yield outcome
+                except _TooLarge as large:
+                    if large.lanes:
+                        program = dataclasses.replace(program, lanes=large.lanes)
+                        continue
+                    left_out.append(large.error)
+                    del waiting[chosen[0].run_id]
+        if left_out:
+            raise _together(left_out)
+
+    def _stacks(self, program: Program, configs: Sequence[RunConfig]) -> Iterator[Outcome]:
+        """Train as many runs as the program has lanes. Only their weights are in memory."""
+        self._need = None
+        try:
+            runs = [self._start(config) for config in configs]
+            # Runs that go on from different steps share the program but not the stack.
+            for step in sorted({run.step for run in runs}):
+                yield from self._stack(program, [run for run in runs if run.step == step])
+        except (RuntimeError, MemoryError) as error:
+            if not exhausted(error):
+                raise
+            large = too_large(configs[0], self._need, available())
+            raise _TooLarge(program.lanes // 2, large) from error
 
     def _start(self, config: RunConfig) -> _Run:
         setting = Setting(config)
@@ -119,9 +179,12 @@ class Trainer:
             try:
                 state, note = load_tree(path, run.state)
                 curves, seconds = list(note["curves"]), float(note["seconds"])
-            except (StoreError, KeyError, TypeError, ValueError):
+                if curves[-1]["step"] != int(state.step):
+                    return run
+            except (StoreError, KeyError, TypeError, ValueError, IndexError):
                 return run  # A damaged checkpoint costs time, not the run: begin again.
             run.state, run.step, run.curves, run.seconds = state, int(state.step), curves, seconds
+            run.stacks = list(note.get("lanes", ()))
             self.progress.stepped(run.step, config, run.curves[-1])
         return run
 
@@ -133,23 +196,31 @@ class Trainer:
             path = self._checkpoint(run.config)
             if path is not None and run.going:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                save_tree(path, unstack(states, index), {"curves": run.curves, "seconds": run.seconds})
+                note = {"curves": run.curves, "seconds": run.seconds, "lanes": run.stacks}
+                save_tree(path, unstack(states, index), note)
 
     def _stack(self, program: Program, runs: list[_Run]) -> Iterator[Outcome]:
         """Train up to `program.lanes` runs side by side. Empty lanes repeat the first run and stay idle."""
         fill = [*runs, *[runs[0]] * (program.lanes - len(runs))]
-        lane, state = stack([run.lane for run in fill]), stack([run.state for run in fill])
+        lane = program.place(stack([run.lane for run in fill]))
+        state = program.place(stack([run.state for run in fill]))
         advance = None
         if any(run.going for run in runs):  # Not for networks that are not trained.
             before = self.compiler.seconds
             self.progress.compiling(runs[0].config)
-            advance = self.compiler.advance(program, state, lane, jnp.zeros(len(fill), bool))
+            nobody = program.place(jnp.zeros(len(fill), bool))
+            advance = self.compiler.advance(program, state, lane, nobody)
             runs[0].compile_seconds = self.compiler.seconds - before
+            self._check_memory(program, runs[0].config, advance)
+        for run in runs:
+            if run.going and run.stacks[-1:] != [program.lanes]:
+                run.stacks.append(program.lanes)
         saved = time.monotonic()
         while advance is not None and any(run.going for run in runs):
             begin = time.perf_counter()
             active = [run.going for run in runs]
-            state, look = advance(state, lane, jnp.array(active + [False] * (len(fill) - len(runs))))
+            filled = jnp.array(active + [False] * (len(fill) - len(runs)))
+            state, look = advance(state, lane, program.place(filled))
             look = jax.tree.map(np.asarray, look)
             share = (time.perf_counter() - begin) / sum(active)
             for index, run in enumerate(runs):
@@ -164,6 +235,13 @@ class Trainer:
             outcome = self._finish(run, unstack(state.network, index), program.lanes)
             self.progress.finished(outcome)
             yield outcome
+
+    def _check_memory(self, program: Program, config: RunConfig, advance: Callable[..., Any]) -> None:
+        """Compare what the compiler says that the program needs with what there is."""
+        self._need, free = need_of(advance), available()
+        lanes = fitting_lanes(program.lanes, self._need, free)
+        if lanes < program.lanes:
+            raise _TooLarge(lanes, too_large(config, self._need, free))
 
     def _record(self, run: _Run, look: Look) -> int:
         """Take in what a chunk reported; returns the steps that it made."""
@@ -193,6 +271,8 @@ class Trainer:
             reached=run.reached,
             failed_at=run.failed_at,
             lanes=lanes,
+            lanes_before=tuple(run.stacks[:-1]),
+            devices=self.devices,
         )
 
     def forget(self, config: RunConfig) -> None:
@@ -212,6 +292,12 @@ def unstack(tree: Tree, index: int) -> Tree:
     return jax.tree.map(lambda leaf: leaf[index] if eqx.is_array(leaf) else leaf, tree)
 
 
-def train(config: RunConfig, progress: Progress | None = None) -> Outcome:
-    """Train one run in this process, without a store."""
-    return next(Trainer(progress=progress).train([config], lanes=1))
+def _together(errors: Sequence[NotEnoughMemory]) -> NotEnoughMemory:
+    """One error for all runs that were left out: in the words of the first."""
+    others = f" Nor do {len(errors) - 1} other runs; the rest was trained." if len(errors) > 1 else ""
+    return NotEnoughMemory(errors[0].message + others, fix=errors[0].fix)
+
+
+def train(config: RunConfig, progress: Progress | None = None, devices: int = 1) -> Outcome:
+    """Train one run in this process, without a store; with several `devices`, the tasks of a batch spread over them."""
+    return next(Trainer(progress=progress, devices=devices).train([config], lanes=1))

@@ -1,0 +1,69 @@
+"""A store of 10,000 runs: listing and a grouped query against reading the files one by one."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from measuring import row
+from recombine import MLP, Fast, LocalEngine, RunConfig, Scores, Seeds, Store, SubsetSpace
+
+RUNS = 10_000
+
+
+def stores() -> None:
+    """Copies of one small run under other names, as a sweep would leave them."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder) / "store")
+        _fill(store)
+        begin = time.perf_counter()
+        found = store.runs_df()
+        listed = time.perf_counter() - begin
+        assert len(found) == RUNS
+        begin = time.perf_counter()
+        found.groupby("model_width")["r2_held_out"].mean()
+        grouped = listed + time.perf_counter() - begin
+        begin = time.perf_counter()
+        _one_by_one(store)
+        slow = time.perf_counter() - begin
+        row(
+            f"store of {RUNS:,} runs: listing",
+            f"{slow / listed:.1f} x as fast as reading file by file",
+            f"{listed:.1f} s against {slow:.1f} s; with a grouped query {grouped:.1f} s",
+        )
+
+
+def _fill(store: Store) -> None:
+    config = RunConfig(
+        space=SubsetSpace(modules=6, max_active=2),
+        model=MLP(width=8, depth=1),
+        recipe=Fast(steps=2, tasks=4),
+        validation_tasks=4,
+    )
+    LocalEngine().run(store, [config], [Scores()])
+    runs = store.path / "runs"
+    first = runs / config.run_id
+    manifest = json.loads((first / "manifest.json").read_text())
+    for number in range(1, RUNS):
+        other = config.model_copy(update={"seeds": Seeds.replicate(number)})
+        place = runs / other.run_id
+        shutil.copytree(first, place)
+        text = json.dumps(manifest).replace(config.run_id, other.run_id)
+        changed = json.loads(text) | {"config": other.dump()}
+        (place / "manifest.json").write_text(json.dumps(changed))
+
+
+def _one_by_one(store: Store) -> list[dict[str, object]]:
+    import pyarrow.parquet as parquet
+
+    found = []
+    for place in sorted((store.path / "runs").iterdir()):
+        record = json.loads((place / "manifest.json").read_text())
+        for path in (place / "measurements").glob("*.json"):
+            record |= json.loads(path.read_text())
+        record["curve"] = parquet.read_table(place / "curves.parquet").to_pylist()
+        found.append(record)
+    return found

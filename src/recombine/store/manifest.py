@@ -1,0 +1,172 @@
+"""A run's manifest: what the run is, how it ended, and how its files look when they are whole.
+
+The weights repeat in a note what does not depend on the machine's mood (not the seconds), with the curves: a manifest
+or a table of curves that is lost can be made anew from them, bit for bit.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from recombine.errors import StoreError
+from recombine.store.files import NewerFormat, read_record, sealed, sha256_of, size_of
+from recombine.store.provenance import now, provenance, threads
+from recombine.training.checkpoint import read_arrays
+from recombine.training.train import Outcome
+
+FORMAT = 1
+
+MANIFEST, WEIGHTS, CURVES = "manifest.json", "weights.safetensors", "curves.parquet"
+
+KEYS = frozenset(
+    {
+        "run",
+        "status",
+        "failed_at",
+        "config",
+        "steps",
+        "seconds",
+        "compile_seconds",
+        "reached",
+        "files",
+        "plan",
+    }
+)
+
+CURVES_SCHEMA = pa.schema(
+    {
+        "step": pa.int64(),
+        "loss": pa.float64(),
+        "score_in": pa.float64(),
+        "score_held_out": pa.float64(),
+    }
+)
+"""Written out, as a network that was not trained has no curve to tell it from."""
+
+
+def write_curves(path: Path, curves: list[dict[str, float]]) -> None:
+    """Scores over steps, as a table."""
+    pq.write_table(pa.Table.from_pylist(curves, CURVES_SCHEMA), path)
+
+
+def essence(outcome: Outcome) -> dict[str, Any]:
+    """What the weights repeat. Equal runs under an equal plan say the same, so that their files are equal."""
+    config = outcome.config
+    return {
+        "run": config.run_id,
+        "config": config.dump(),
+        "versions": {name: part.version for name, part in config.components().items()},
+        "steps": outcome.steps,
+        "reached": outcome.reached,
+        "plan": _plan(outcome),
+        "curves": outcome.curves,
+    }
+
+
+def _plan(outcome: Outcome) -> dict[str, Any]:
+    plan: dict[str, Any] = {"lanes": outcome.lanes, "threads": threads()}
+    if outcome.devices > 1:
+        plan["devices"] = outcome.devices
+    # Only where memory was short on the way.
+    return plan | ({"lanes_before": list(outcome.lanes_before)} if outcome.lanes_before else {})
+
+
+def manifest_of(outcome: Outcome, folder: Path) -> dict[str, Any]:
+    """The manifest of a run whose files are in a folder."""
+    repeated = essence(outcome)
+    del repeated["curves"]
+    return with_files(
+        repeated
+        | {
+            "status": "complete" if outcome.failed_at is None else "failed",
+            "failed_at": outcome.failed_at,
+            "seconds": outcome.seconds,
+            "compile_seconds": outcome.compile_seconds,
+            "provenance": provenance(),
+        },
+        folder,
+    )
+
+
+def with_files(manifest: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """With its files: their lengths, as a file that was cut short is seen without reading it, and their hashes."""
+    files = [folder / name for name in (CURVES, WEIGHTS) if (folder / name).is_file()]
+    described = {
+        "format": FORMAT,
+        "files": {path.name: path.stat().st_size for path in files},
+        "sha256": {path.name: sha256_of(path) for path in files},
+    }
+    return sealed(manifest | described)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a run's folder; StoreError if it is not sound. The files themselves are not looked at."""
+    manifest = read_record(folder / MANIFEST)
+    written = manifest.get("format", FORMAT)
+    if isinstance(written, int) and written > FORMAT:
+        raise NewerFormat(
+            f"{folder} was written by a newer recombine (format {written}; this one knows {FORMAT}).",
+            fix="use that version to read it; this one leaves it alone",
+        )
+    if not manifest.keys() >= KEYS or manifest["run"] != folder.name or not _shaped(manifest):
+        raise StoreError(f"{folder} is damaged: its manifest is not one of run {folder.name}.")
+    return manifest
+
+
+def _shaped(manifest: dict[str, Any]) -> bool:
+    """Whether the parts that tables rely on are there. (Old manifests have no seal.)"""
+    files, config = manifest["files"], manifest["config"]
+    family = config.get("family") if isinstance(config, dict) else None
+    return (
+        manifest["status"] in ("complete", "failed")
+        and isinstance(family, dict)
+        and isinstance(family.get("kind"), str)
+        and isinstance(files, dict)
+        and all(Path(name).name == name and isinstance(size, int) for name, size in files.items())
+    )
+
+
+def wrong_lengths(folder: Path, manifest: dict[str, Any]) -> dict[str, str]:
+    """The run's files that are missing or of another length, with what is wrong. Quick: nothing is read."""
+    found = {}
+    for name, size in manifest["files"].items():
+        length = size_of(folder / name)
+        if length != size:
+            found[name] = "missing" if length is None else f"{length} bytes long instead of {size}"
+    return found
+
+
+def wrong_files(folder: Path, manifest: dict[str, Any]) -> dict[str, str]:
+    """The run's files that are not as they were written, with what is wrong. Reads them all."""
+    found = wrong_lengths(folder, manifest)
+    for name in manifest["files"].keys() - found.keys():
+        expected = manifest.get("sha256", {}).get(name)
+        if expected is not None:
+            if sha256_of(folder / name) != expected:
+                found[name] = "not the file that was written"
+            continue
+        try:
+            read_arrays(folder / name) if name == WEIGHTS else pq.read_table(folder / name)
+        except (StoreError, pa.ArrowException, OSError, ValueError):
+            found[name] = "not readable"
+    return found
+
+
+def rebuilt(folder: Path) -> tuple[dict[str, Any], list[dict[str, float]]]:
+    """A manifest but for its files, and the curves, from the note in the weights; StoreError where there is none."""
+    _, note = read_arrays(folder / WEIGHTS)
+    curves = note.pop("curves", None)
+    if note.get("run") != folder.name or not isinstance(curves, list):
+        raise StoreError(f"The weights in {folder} do not say what run they are of.")
+    return note | {
+        "status": "complete",
+        "failed_at": None,
+        # Not known any more.
+        "seconds": None,
+        "compile_seconds": None,
+        "provenance": {"time": now(), "made_anew": "from the weights"},
+    }, curves

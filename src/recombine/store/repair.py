@@ -1,0 +1,231 @@
+"""Reading every byte of a store, and mending what can be mended. What cannot is moved to set-aside/; nothing is deleted.
+
+What is lost in this way is made again by the next sweep: runs follow from their configurations, and equal plans give
+equal bits.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from recombine.errors import StoreError
+from recombine.store.files import (
+    NewerFormat,
+    explained,
+    read_record,
+    reclaim,
+    temporary_place,
+    write_json,
+)
+from recombine.store.manifest import (
+    CURVES,
+    FORMAT,
+    MANIFEST,
+    WEIGHTS,
+    read_manifest,
+    rebuilt,
+    with_files,
+    write_curves,
+    wrong_files,
+)
+from recombine.store.measurements import check_table, read_measurement
+from recombine.store.setting_aside import set_aside
+from recombine.store.store import MARKER, STUDY_KEYS, Store, check_marker, is_store
+from recombine.store.stored_run import StoredRun
+from recombine.training.checkpoint import read_arrays
+
+SETTLED_SECONDS = 600.0
+"""A table whose record does not come within this time was left by a process that died."""
+
+RECORDS = ("studies", "requests", "tags")
+"""Folders of records, one JSON file each."""
+
+Step = Callable[[int, int], None]
+"""Told how much of how much was looked at."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """Something that was not as it should be."""
+
+    place: str
+    """Where, below the store."""
+    problem: str
+    done: str
+    """What was done about it, or would be."""
+    remains: bool
+    """Whether it is still there."""
+
+
+class Examination:
+    """Looks at everything in a store; unless told only to look, mends what it finds."""
+
+    def __init__(self, path: Path, *, repair: bool = True, step: Step | None = None) -> None:
+        if not path.is_dir() or not is_store(path):
+            Store(path, create=False)  # Says what is wrong with the place.
+        self.path = path
+        self.repair = repair
+        self.findings: list[Finding] = []
+        self.runs = 0
+        """Sound runs, when all is done."""
+        self._step = step or (lambda done, total: None)
+
+    def run(self) -> list[Finding]:
+        """Look at everything."""
+        with explained(self.path):
+            self._marker()
+            if self.repair and (left := reclaim(self.path)):
+                self._note(self.path / "temporary", f"{left} left half-written by dead processes", "removed")
+            folder = self.path / "runs"
+            runs = sorted(entry for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
+            for index, run in enumerate(runs):
+                self._step(index, len(runs))
+                self.runs += self._run(run)
+            self._step(len(runs), len(runs))
+            for name in RECORDS:
+                for path in sorted((self.path / name).glob("*.json")):
+                    self._record(path)
+            for path in sorted((self.path / "checkpoints").glob("*.safetensors")):
+                self._checkpoint(path)
+        return self.findings
+
+    def _note(self, place: Path, problem: str, done: str, *, remains: bool | None = None) -> None:
+        where = place.relative_to(self.path).as_posix()
+        remains = not self.repair if remains is None else remains
+        problem = problem.replace(f"{self.path}/", "")
+        self.findings.append(Finding(where, problem, done, remains))
+
+    def _set_aside(self, place: Path, problem: str, *, name: str | None = None) -> None:
+        """Move something out of the way."""
+        if self.repair:
+            set_aside(self.path, place, name or place.name, problem)
+        self._note(place, problem, "set aside")
+
+    def _marker(self) -> None:
+        place = self.path / MARKER
+        try:
+            check_marker(self.path)
+        except NewerFormat as error:
+            self._note(place, error.message, "left alone: use the version that wrote it", remains=True)
+            self.repair = False
+        except StoreError as error:
+            if self.repair:
+                set_aside(self.path, place, MARKER, error.message)
+                write_json(place, {"format": FORMAT}, self.path / "temporary")
+            self._note(place, error.message, "written anew")
+
+    # Runs
+
+    def _run(self, folder: Path) -> bool:
+        """Look at a run; whether it is sound now."""
+        try:
+            manifest = read_manifest(folder)
+        except NewerFormat as error:
+            self._note(folder, error.message, "left alone: use the version that wrote it", remains=True)
+            return False
+        except StoreError as error:
+            if not self._made_anew(folder, folder / MANIFEST, error.message):
+                return False
+            manifest = read_manifest(folder)
+        wrong = wrong_files(folder, manifest)
+        if wrong:
+            name, state = next(iter(wrong.items()))
+            problem = f"{name} is {state}"
+            if set(wrong) != {CURVES}:
+                self._set_aside(folder, problem)
+                return False
+            if not self._made_anew(folder, folder / CURVES, problem):
+                return False
+        if not self._loads(folder, manifest):
+            return False
+        self._measurements(folder)
+        return True
+
+    def _made_anew(self, folder: Path, damaged: Path, problem: str) -> bool:
+        """Make a manifest or the curves anew from the weights, or set the run aside; whether the run is sound now."""
+        try:
+            manifest, curves = rebuilt(folder)
+        except StoreError:
+            files = {path.name for path in folder.iterdir()}
+            known = files & {MANIFEST, WEIGHTS, CURVES}
+            self._set_aside(folder, problem if known else "not a run")
+            return False
+        self._note(damaged, problem, "made anew from the weights")
+        if not self.repair:
+            return False
+        set_aside(self.path, damaged, f"{folder.name}-{damaged.name}", problem)
+        if damaged.name == CURVES:
+            manifest = read_manifest(folder)  # It has the seconds, too.
+        # The curves always: without a manifest nothing says whether they are whole.
+        part, place = temporary_place(self.path / "temporary"), folder / CURVES
+        try:
+            write_curves(part, curves)
+            if place.exists() and place.read_bytes() != part.read_bytes():
+                set_aside(self.path, place, f"{folder.name}-{CURVES}", problem)
+            part.replace(place)
+        finally:
+            part.unlink(missing_ok=True)
+        write_json(folder / MANIFEST, with_files(manifest, folder), self.path / "temporary")
+        return True
+
+    def _loads(self, folder: Path, manifest: dict[str, Any]) -> bool:
+        """Whether a run can be used. With a hash that is certain; an older one is loaded to see."""
+        run = StoredRun(folder, manifest)
+        try:
+            _ = run.config
+        except StoreError as error:
+            done = "left alone: a component that is not installed here?"
+            self._note(folder, error.message, done, remains=True)
+            return False
+        if "sha256" in manifest or manifest["status"] != "complete":
+            return True
+        try:
+            _ = run.model
+        except StoreError as error:
+            self._set_aside(folder, error.message)
+            return False
+        return True
+
+    def _measurements(self, run: Path) -> None:
+        folder = run / "measurements"
+        for place in sorted(folder.glob("*.json")):
+            table = place.with_suffix(".parquet")
+            try:
+                record = read_measurement(folder, place.stem)
+                if record is not None:
+                    check_table(folder, place.stem, record)
+            except StoreError as error:
+                for one in (place, table) if self.repair else ():
+                    set_aside(self.path, one, f"{run.name}-{one.name}", error.message)
+                self._note(place, error.message, "set aside; the run is kept")
+        for table in sorted(folder.glob("*.parquet")):
+            if not table.with_suffix(".json").exists() and _settled(table):
+                self._set_aside(table, "a table without its record", name=f"{run.name}-{table.name}")
+
+    # The rest
+
+    def _record(self, path: Path) -> None:
+        try:
+            record = read_record(path)
+            if path.parent.name == "studies" and not record.keys() >= STUDY_KEYS:
+                raise StoreError(f"{path} is damaged: it is not the record of a study.")
+        except StoreError as error:
+            self._set_aside(path, error.message, name=f"{path.parent.name}-{path.name}")
+
+    def _checkpoint(self, path: Path) -> None:
+        try:
+            read_arrays(path)
+        except StoreError as error:
+            if path.exists():  # The run may have ended meanwhile.
+                self._set_aside(path, error.message, name=f"checkpoint-{path.name}")
+
+
+def _settled(path: Path) -> bool:
+    try:
+        return time.time() - path.stat().st_mtime > SETTLED_SECONDS
+    except OSError:
+        return False

@@ -1,0 +1,85 @@
+"""Tags: names that people give to runs. They stand beside the runs, never in what is hashed.
+
+<store>/tags/<tag>.json: the names of its runs, replaced whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+
+from recombine.errors import BadInput, StoreError, did_you_mean
+from recombine.store.files import explained, read_record, sealed, write_json
+from recombine.store.store import Store
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""A tag's name is that of a file."""
+
+
+def tags(store: Store) -> dict[str, list[str]]:
+    """The runs of every tag. A damaged one is reported and left out."""
+    found = {}
+    for path in sorted((store.path / "tags").glob("*.json")):
+        try:
+            found[path.stem] = _read(path)
+        except StoreError as error:
+            store.report(str(error))
+    return found
+
+
+def _read(path: Path) -> list[str]:
+    runs = read_record(path).get("runs")
+    if not isinstance(runs, list) or not all(isinstance(run_id, str) for run_id in runs):
+        raise StoreError(f"{path} is damaged: it is not the record of a tag.")
+    return runs
+
+
+def tagged(store: Store, name: str) -> list[str]:
+    """The runs of one tag."""
+    known = tags(store)
+    if name not in known:
+        raise BadInput(f"There is no tag {name!r} in {store.path}.", fix=did_you_mean(name, known))
+    return known[name]
+
+
+def add_tag(store: Store, name: str, run_ids: Iterable[str]) -> list[str]:
+    """Tag runs; returns those that did not have the tag. All of them or, if the process dies, none."""
+    if not NAME.fullmatch(name):
+        raise BadInput(
+            f"{name!r} cannot be a tag.", fix="use up to 100 letters, digits, dots, dashes and underscores"
+        )
+    path = store.path / "tags" / f"{name}.json"
+    # Of a damaged record nothing is known: it is an error rather than overwritten.
+    held = _read(path) if path.exists() else []
+    new = [run_id for run_id in dict.fromkeys(run_ids) if run_id not in held]
+    if new:
+        _write(store, name, [*held, *new])
+    return new
+
+
+def drop_tag(store: Store, name: str, run_ids: Collection[str] | None = None) -> list[str]:
+    """Take a tag from runs, or from all; returns those that had it. A tag without runs is gone."""
+    held = tagged(store, name)
+    gone = [run_id for run_id in held if run_ids is None or run_id in run_ids]
+    if gone:
+        _write(store, name, [run_id for run_id in held if run_id not in gone])
+    return gone
+
+
+def _write(store: Store, name: str, run_ids: Sequence[str]) -> None:
+    folder = store.path / "tags"
+    with explained(store.path):
+        folder.mkdir(exist_ok=True)
+        if run_ids:
+            record = sealed({"tag": name, "runs": sorted(run_ids)})
+            write_json(folder / f"{name}.json", record, store.path / "temporary")
+        else:
+            (folder / f"{name}.json").unlink(missing_ok=True)
+
+
+def untag_everywhere(store: Store, run_ids: Collection[str]) -> None:
+    """Take these runs out of every tag."""
+    for name, held in tags(store).items():
+        if not set(held).isdisjoint(run_ids):
+            drop_tag(store, name, run_ids)

@@ -1,0 +1,76 @@
+"""bfloat16 products: weights stay in float32, and training goes nearly as well."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from recombine import MLP, Fast, RunConfig, SubsetSpace, train
+from recombine.encodings.token_embedding import TokenEmbedding
+from recombine.models.transformer import Transformer
+from recombine.training.prepare import Setting
+from recombine.training.program import Program
+
+SPACE = SubsetSpace(modules=6, max_active=2)
+
+
+def config(precision: str, **changes: object) -> RunConfig:
+    parts = {"space": SPACE, "model": MLP(width=32, depth=2)} | changes
+    return RunConfig.model_validate(
+        parts | {"recipe": Fast(steps=60, tasks=32, precision=precision), "validation_tasks": 32}  # type: ignore[arg-type]
+    )
+
+
+def products(one: RunConfig) -> set[str]:
+    """The types of the results of all matrix products of a step with two sides that are matrices."""
+    setting = Setting(one)
+    program = Program.of(one)
+    found: set[str] = set()
+
+    def look(jaxpr: jax.extend.core.Jaxpr) -> None:
+        for equation in jaxpr.eqns:
+            if equation.primitive.name == "dot_general" and 32 in equation.outvars[0].aval.shape:
+                found.add(str(equation.outvars[0].aval.dtype))
+            for part in jax.tree.leaves(
+                list(equation.params.values()), is_leaf=lambda leaf: hasattr(leaf, "jaxpr")
+            ):
+                if hasattr(part, "jaxpr"):
+                    look(part.jaxpr)
+
+    step = jax.make_jaxpr(lambda state, lane: program._step(state, lane)[1])
+    look(step(setting.state(), setting.lane()).jaxpr)
+    return found
+
+
+def test_weights_stay_in_float32_and_the_score_hardly_moves():
+    whole, half = train(config("float32")), train(config("bfloat16"))
+    assert {leaf.dtype for leaf in jax.tree.leaves(half.network)} == {jnp.dtype("float32")}
+    assert half.curves[-1]["score_in"] == pytest.approx(whole.curves[-1]["score_in"], abs=0.05)
+    assert half.curves != whole.curves
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"encoding": TokenEmbedding()}, {"model": Transformer(width=32, layers=1, heads=2)}],
+    ids=["mlp", "reader", "transformer"],
+)
+def test_a_gradient_in_half_precision_points_the_same_way(changes: dict[str, object]):
+    states = []
+    for precision in ("float32", "bfloat16"):
+        one = config(precision, **changes)
+        setting = Setting(one)
+        after, _ = jax.jit(Program.of(one)._step)(setting.state(), setting.lane())
+        before = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(setting.state().network)])
+        states.append(np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(after.network)]) - before)
+    whole, half = states
+    assert whole @ half / np.linalg.norm(whole) / np.linalg.norm(half) > 0.9
+
+
+def test_precision_is_part_of_the_run_and_older_runs_keep_their_names():
+    assert config("bfloat16").run_id != config("float32").run_id
+    assert "precision" not in config("float32").recipe.meaning()
+    assert config("bfloat16").recipe.meaning()["precision"] == "bfloat16"
+    # The name of the default run when precision did not exist.
+    assert RunConfig().run_id == "64bb98957db31114"

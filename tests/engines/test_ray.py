@@ -154,7 +154,8 @@ def test_a_cluster_gives_what_one_process_gives_though_a_node_dies(cluster, stor
     watch = Watch(kill)
     sweep = engine.run(store, [*first, *long], [SCORES], watch)
     assert killed and (sweep.trained, sweep.found, sweep.measured, sweep.failed) == (4, 2, 4, ())
-    assert watch.started_with == (4, 4 * LONG.steps) and watch.steps == 4 * LONG.steps
+    # What a dying node had told and nobody had taken is missing from the progress; nothing is counted twice.
+    assert watch.started_with == (4, 4 * LONG.steps) and 0 < watch.steps <= 4 * LONG.steps
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
     # No run is lost or there twice, nothing is left lying about, and every bit is that of one process.

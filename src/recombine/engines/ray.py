@@ -168,9 +168,11 @@ class _Tasks:
             wanted["memory"] = engine.memory
         # Errors in a parcel are told as events; what Ray sees as a failure is a lost worker or node.
         self._task = ray.remote(max_retries=engine.retries, retry_exceptions=False, **wanted)(do_remotely)
-        # On this node, which lives as long as the sweep: then the board does too.
+        # On this node, which lives as long as the sweep, if Ray can have it there. Elsewhere it may die with its node: then
+        # it begins again, and what was told and not yet taken is missing from the progress, not from the results.
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
-        self._board: Any = ray.remote(num_cpus=0, scheduling_strategy=here)(Board).remote()  # type: ignore[attr-defined]
+        lasting = {"max_restarts": -1, "max_task_retries": -1}
+        self._board: Any = ray.remote(num_cpus=0, scheduling_strategy=here, **lasting)(Board).remote()  # type: ignore[attr-defined]
         remote = None if engine.remote is None else engine.remote.url
         self._orders = Orders(
             store=str(store.path.resolve()), remote=remote, threads=engine.threads, memory=engine.memory

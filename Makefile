@@ -55,7 +55,7 @@ bench: $(READY)  ## Measure speed on this machine; prints ratios from one run
 	@echo "==> benchmarks"
 	@$(BIN)/python benchmarks/run.py
 
-torture: $(READY)  ## Kill sweeps 100 times, fill their disk, let them race; compares every bit (about 10 minutes)
+torture: $(READY)  ## Kill sweeps 100 times, fill their disk, let them race; compares every bit (takes long)
 	@echo "==> torture"
 	@$(BIN)/python torture/run.py
 

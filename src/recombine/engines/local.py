@@ -10,6 +10,7 @@ from recombine.probes.base import Measurement
 from recombine.store.files import explained
 from recombine.store.store import Store
 from recombine.training.config import RunConfig
+from recombine.training.memory import NotEnoughMemory
 from recombine.training.program import Compiler
 from recombine.training.train import Trainer
 
@@ -41,13 +42,19 @@ class LocalEngine(Engine):
         compilations, compile_seconds = self._compiler.compilations, self._compiler.seconds
         seconds = 0.0
         # Checkpoints are written in the store too, while training goes on.
+        too_large: NotEnoughMemory | None = None
         with explained(store.path):
-            for outcome in trainer.train(left):
-                store.commit(outcome)
-                trainer.forget(outcome.config)
-                seconds += outcome.seconds
+            try:
+                for outcome in trainer.train(left):
+                    store.commit(outcome)
+                    trainer.forget(outcome.config)
+                    seconds += outcome.seconds
+            except NotEnoughMemory as error:
+                too_large = error  # It comes when all others are trained: they are measured all the same.
         complete = [run_id for run_id in unique if store.status(run_id) == "complete"]
         measured = self._measure(store, complete, measurements, progress)
+        if too_large is not None:
+            raise too_large
         return Sweep(
             trained=len(left),
             found=len(unique) - len(left),

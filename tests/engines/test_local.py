@@ -11,9 +11,10 @@ import pytest
 
 from recombine.engines.base import SweepProgress, plan
 from recombine.engines.local import LocalEngine
-from recombine.errors import StoreError
+from recombine.errors import BadInput, StoreError
 from recombine.models.mlp import MLP
 from recombine.probes.scores import Scores
+from recombine.store.repair import Examination
 from recombine.store.setting_aside import moved
 from recombine.store.store import Store
 from recombine.training import train as training
@@ -232,3 +233,26 @@ def test_the_plan_says_what_is_left_and_makes_nothing(store, small):
     LocalEngine().run(store, configs, [SCORES])
     after = plan(store, configs, [SCORES])
     assert (after.done, after.failed, after.buckets, after.steps, after.measurements) == (2, 1, 0, 0, 0)
+
+
+def test_a_run_that_does_not_allow_a_measurement_keeps_no_other_from_it(store, small):
+    """It is written down and not tried again; tables and plans go on without it."""
+
+    class Picky(Scores):
+        def measure(self, setting, network):
+            if setting.config.seeds.init == 1:
+                raise BadInput("There is nothing here to measure.", fix="hold out more")
+            return super().measure(setting, network)
+
+    picky = Picky(combinations=6, draws=2, samples=4)
+    configs = [small(12, seed=seed) for seed in range(3)]
+    sweep = LocalEngine().run(store, configs, [picky])
+    assert (sweep.trained, sweep.measured, sweep.failed) == (3, 3, ())
+    assert any("nothing here to measure" in problem for problem in store.problems)
+    again = LocalEngine().run(store, configs, [picky])
+    assert again.measured == 0 and plan(store, configs, [picky]).measurements == 0
+    fresh = Store(store.path)
+    assert set(fresh.combinations_df()["run"]) == {configs[0].run_id, configs[2].run_id}
+    scores = fresh.runs_df().set_index("run")["r2_held_out"]
+    assert np.isnan(scores[configs[1].run_id]) and np.isfinite(scores[configs[0].run_id])
+    assert fresh.problems == [] and Examination(store.path, repair=False).run() == []

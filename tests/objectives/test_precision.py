@@ -23,27 +23,6 @@ def config(precision: str, **changes: object) -> RunConfig:
     )
 
 
-def products(one: RunConfig) -> set[str]:
-    """The types of the results of all matrix products of a step with two sides that are matrices."""
-    setting = Setting(one)
-    program = Program.of(one)
-    found: set[str] = set()
-
-    def look(jaxpr: jax.extend.core.Jaxpr) -> None:
-        for equation in jaxpr.eqns:
-            if equation.primitive.name == "dot_general" and 32 in equation.outvars[0].aval.shape:
-                found.add(str(equation.outvars[0].aval.dtype))
-            for part in jax.tree.leaves(
-                list(equation.params.values()), is_leaf=lambda leaf: hasattr(leaf, "jaxpr")
-            ):
-                if hasattr(part, "jaxpr"):
-                    look(part.jaxpr)
-
-    step = jax.make_jaxpr(lambda state, lane: program._step(state, lane)[1])
-    look(step(setting.state(), setting.lane()).jaxpr)
-    return found
-
-
 def test_weights_stay_in_float32_and_the_score_hardly_moves():
     whole, half = train(config("float32")), train(config("bfloat16"))
     assert {leaf.dtype for leaf in jax.tree.leaves(half.network)} == {jnp.dtype("float32")}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from recombine.engines.base import Engine, Sweep, SweepProgress
 from recombine.errors import BadInput, StoreError
-from recombine.probes.base import Measurement
+from recombine.probes.base import Measured, Measurement
 from recombine.store.files import explained
 from recombine.store.store import Store
 from recombine.training.config import RunConfig
@@ -79,7 +79,6 @@ class LocalEngine(Engine):
             if not store.has_measurement(run_id, measurement)
         ]
         made, damaged = 0, set[str]()
-        refused: dict[str, list[BadInput]] = {}
         for index, (run_id, measurement) in enumerate(missing):
             progress.measuring(index, len(missing))
             try:
@@ -93,18 +92,14 @@ class LocalEngine(Engine):
             try:
                 measured = measurement.measure(setting, network)
             except BadInput as refusal:
-                # Nothing to measure in this run (too few combinations held out, say). The others are measured.
-                refused.setdefault(measurement.name, []).append(refusal)
-                store.report(f"run {run_id}: {measurement.kind} was not measured. {refusal.message}")
-                continue
+                # Nothing to measure in this run (too few combinations held out, say): so it is written down, and not
+                # tried again. The others are measured.
+                measured = Measured({}, {}, refused=str(refusal))
+                store.report(f"run {run_id} does not allow the measurement {measurement.kind}: {refusal}")
             store.add_measurement(run_id, measurement, measured)
             made += 1
         if missing:
             progress.measuring(len(missing), len(missing))
         for run_id in damaged:
             store.set_aside(run_id)
-        for measurement in measurements:
-            # Refused by every run: then it is what was asked that is wrong.
-            if len(refused.get(measurement.name, ())) == len(run_ids) > 0:
-                raise refused[measurement.name][0]
         return made

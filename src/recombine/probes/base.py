@@ -21,6 +21,8 @@ class Measured:
     """A few numbers that stand beside the run in tables."""
     columns: dict[str, list[Any]]
     """A table, column by column."""
+    refused: str = ""
+    """Why it cannot be made of this run; then there are no numbers."""
 
 
 class Measurement(Component, abc.ABC):

@@ -83,4 +83,6 @@ def write_measurement(folder: Path, measurement: Measurement, measured: Measured
         "sha256": digest,
         "provenance": provenance(),
     }
+    if measured.refused:
+        record["refused"] = measured.refused
     write_json(place.with_suffix(".json"), sealed(record), temporary)

@@ -128,7 +128,7 @@ def measurement_frame(
     files = {}
     for run in store.runs(run_ids):
         for table, record in store.measured(run.run_id, chosen):
-            if record["measurement"]["kind"] == kind:
+            if record["measurement"]["kind"] == kind and "refused" not in record:
                 files[run.run_id] = table, record.get("sha256")
     return _read(store, files)
 

@@ -23,6 +23,7 @@ from recombine.models.mlp import MLP
 from recombine.probes.base import Measurement
 from recombine.probes.decodability import Decodability
 from recombine.probes.scores import Scores
+from recombine.recipes.base import Recipe
 from recombine.recipes.fast import Fast
 from recombine.spaces.subset import SubsetSpace
 from recombine.studies.base import Effect, Study, Tables, claims_of
@@ -57,6 +58,15 @@ FEW_SHOT = RunConfig(
     every=50,
 )
 """A reduced teacher: at published sizes inferring the task from examples takes many minutes a network."""
+
+
+Longer = tuple[tuple[str, PositiveInt], ...]
+"""Encodings that take longer to learn than the others, with their steps."""
+
+
+def recipe_for(encoding: Encoding, base: RunConfig, longer: Longer) -> Recipe:
+    """The recipe of a run, with the steps that its encoding takes."""
+    return base.recipe.model_copy(update={"steps": dict(longer).get(encoding.kind, base.recipe.steps)})
 
 
 _claim = claims_of("encodings")
@@ -176,8 +186,7 @@ class Encodings(Study):
         Invertible(),
         IntervalShuffle(),
     )
-    longer: tuple[tuple[str, PositiveInt], ...] = (("interval-shuffle", 1500),)
-    """Encodings that take longer to learn than the others, with their steps."""
+    longer: Longer = (("interval-shuffle", 1500),)
     few_shot: RunConfig = FEW_SHOT
     """The run in which the task is shown by examples."""
     control: field("families", Family) = Lookup()  # type: ignore[valid-type]
@@ -191,13 +200,11 @@ class Encodings(Study):
         for seed in self.seeds:
             for encoding in self.encodings:
                 labels = {"replicate": seed, "encoding": encoding.kind}
-                steps = dict(self.longer).get(encoding.kind, self.base.recipe.steps)
-                recipe = self.base.recipe.model_copy(update={"steps": steps})
+                recipe = recipe_for(encoding, self.base, self.longer)
                 main = self.run(self.base, seed, encoding=encoding, recipe=recipe)
                 found.append((main, labels | {"family": self.base.family.kind}))
                 if encoding.kind in self.control_encodings:
-                    steps = dict(self.longer).get(encoding.kind, self.control_base.recipe.steps)
-                    recipe = self.control_base.recipe.model_copy(update={"steps": steps})
+                    recipe = recipe_for(encoding, self.control_base, self.longer)
                     changes = {"encoding": encoding, "family": self.control, "recipe": recipe}
                     control = self.run(self.control_base, seed, **changes)
                     found.append((control, labels | {"family": self.control.kind}))

@@ -23,7 +23,7 @@ from recombine.probes.decodability import Decodability
 from recombine.probes.scores import Scores
 from recombine.probes.swap import Swap
 from recombine.studies.base import Effect, Study, Tables, ascend, claims_of
-from recombine.studies.encodings import FEW_SHOT
+from recombine.studies.encodings import FEW_SHOT, Longer, recipe_for
 from recombine.studies.reduce import at, column
 from recombine.supports.random import Random
 from recombine.training.config import RunConfig
@@ -188,8 +188,7 @@ class ModelScaling(Study):
     """At the largest depth."""
     depths: tuple[PositiveInt, ...] = (1, 3)
     """At the largest width."""
-    longer: tuple[tuple[str, PositiveInt], ...] = (("tokens", 1000), ("interval-shuffle", 2000))
-    """Encodings that take longer to learn than the others, with their steps."""
+    longer: Longer = (("tokens", 1000), ("interval-shuffle", 2000))
     few_shot: RunConfig = FEW_SHOT
     """The run in which the task is shown by examples."""
     few_shot_widths: tuple[PositiveInt, ...] = (64, 128, 256)
@@ -215,8 +214,7 @@ class ModelScaling(Study):
         few = self.base.support.model_copy(update={"number": self.control_number})
         for seed in self.seeds:
             for encoding in self.encodings:
-                steps = dict(self.longer).get(encoding.kind, self.base.recipe.steps)
-                recipe = self.base.recipe.model_copy(update={"steps": steps})
+                recipe = recipe_for(encoding, self.base, self.longer)
                 for width, depth in self.shapes:
                     model = MLP(width=width, depth=depth)
                     config = self.run(self.base, seed, encoding=encoding, model=model, recipe=recipe)

@@ -9,6 +9,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array
 
 from measuring import row, side_by_side
 from recombine import MLP, Fast, Paper, RunConfig, Seeds, Setting
@@ -28,38 +29,53 @@ def sizes_of(config: RunConfig) -> list[int]:
 
 
 def products_of(config: RunConfig) -> list[tuple[int, int, int]]:
-    """The products of a step, (rows, inner, columns): forward, for the weights, and for the layer below."""
+    """(rows, features, units) of each layer."""
     batch = config.recipe.tasks * config.recipe.samples
-    found = []
-    for place, (features, units) in enumerate(itertools.pairwise(sizes_of(config))):
-        found += [(batch, features, units), (features, batch, units)]
-        if place:  # Nothing lies below the first layer.
-            found.append((batch, units, features))
-    return found
+    return [(batch, features, units) for features, units in itertools.pairwise(sizes_of(config))]
 
 
 def operations(config: RunConfig) -> float:
-    """Multiplications and additions of these products."""
-    return sum(2.0 * rows * inner * columns for rows, inner, columns in products_of(config))
+    """Multiplications and additions of a step's products. Nothing lies below the first layer."""
+    costs = [2.0 * rows * features * units for rows, features, units in products_of(config)]
+    return 3 * sum(costs) - costs[0]
 
 
 def bare(config: RunConfig, precision: Any = jnp.float32) -> Callable[[], Any]:
-    """A call that makes just these products, on other numbers each time they are made."""
-    sides = [
-        tuple(
-            jax.random.normal(key, shape, precision)
-            for key, shape in zip(
-                jax.random.split(jax.random.key(place)), ((rows, inner), (inner, columns)), strict=True
-            )
+    """A call that makes just the products of a step, of numbers that lie in memory as they do there: forward, for the
+    weights, and for the layer below."""
+
+    def normal(seed: int, *shape: int) -> Array:
+        return jax.random.normal(jax.random.key(seed), shape, precision)
+
+    layers = [
+        (
+            normal(place, rows, features),
+            normal(100 + place, features, units),
+            normal(200 + place, rows, units),
         )
-        for place, (rows, inner, columns) in enumerate(products_of(config))
+        for place, (rows, features, units) in enumerate(products_of(config))
     ]
-    multiply = jax.jit(lambda pairs: [left @ right for left, right in pairs])
-    return lambda: multiply(sides)
+
+    @jax.jit
+    def multiply(layers: list[tuple[Array, Array, Array]]) -> list[Array]:
+        return [
+            product
+            for place, (below, weight, above) in enumerate(layers)
+            for product in (below @ weight, below.T @ above, above @ weight.T)[: 3 if place else 2]
+        ]
+
+    return lambda: multiply(layers)
+
+
+def repeated(call: Callable[[], Any], times: int) -> Callable[[], Any]:
+    """A call that makes so many calls."""
+    return lambda: [call() for _ in range(times)]
 
 
 def chunk(config: RunConfig, lanes: int = 1, every: int = STEPS) -> Callable[[], Any]:
-    """A call that makes `every` steps of so many runs, data drawing included, and one evaluation."""
+    """A call that makes the next `every` steps of so many runs, data drawing included, and one small evaluation."""
+    # More steps than are ever measured: a run that is through does nothing.
+    config = config.model_copy(update={"recipe": config.recipe.model_copy(update={"steps": 10**6})})
     replicates = [config.model_copy(update={"seeds": Seeds.replicate(number)}) for number in range(lanes)]
     settings = [Setting(one) for one in replicates]
     state, lane = stack([one.state() for one in settings]), stack([one.lane() for one in settings])
@@ -68,20 +84,28 @@ def chunk(config: RunConfig, lanes: int = 1, every: int = STEPS) -> Callable[[],
     lane = eqx.tree_at(lambda one: one.held_out, lane, lane.held_out[:, :1])
     active = jnp.ones(lanes, bool)
     call = Compiler().advance(program, state, lane, active)
-    return lambda: call(jax.tree.map(jnp.copy, state), lane, active)
+
+    def go() -> Any:
+        nonlocal state
+        state, look = call(state, lane, active)
+        return look.losses
+
+    return go
 
 
 def share_of_bare() -> None:
     """Achieved operations a second of the step over those of the products."""
     for recipe, width, depth in itertools.product((Paper(), Fast()), (256, 1024), (4,)):
         config = RunConfig(model=MLP(width=width, depth=depth), recipe=recipe)
-        step, products = side_by_side([chunk(config), bare(config)], 7 if width < 1000 else 3)
-        share = STEPS * products / step
-        speed = operations(config) * STEPS / step / 1e9
+        steps = STEPS if width < 1000 else 4
+        # As many of the one as of the other in a turn, so that both see the same of whatever else the machine does.
+        calls = [chunk(config, every=steps), repeated(bare(config), steps)]
+        step, products = side_by_side(calls, 15 if width < 1000 else 9)
+        share, speed = products / step, operations(config) * steps / step / 1e9
         row(
             f"step, {recipe.kind}, {depth} x {width}",
             f"{share:.2f} of bare products",
-            f"{1e3 * step / STEPS:.1f} ms, {speed:.0f} GFLOP/s",
+            f"{1e3 * step / steps:.1f} ms, {speed:.0f} GFLOP/s",
         )
 
 

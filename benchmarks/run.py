@@ -10,6 +10,7 @@ import numpy as np
 
 from engine import engine
 from measuring import print_table, row, seconds, side_by_side
+from recipes import recipes
 from recombine.probes.ridge import RidgePath
 from recombine.store.provenance import machine, threads, versions
 from spaces import spaces
@@ -49,6 +50,7 @@ def command_line() -> None:
 
 BENCHMARKS = {
     "engine": engine,
+    "recipes": recipes,
     "sweep": sweep,
     "spaces": spaces,
     "probes": probes,

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from jaxtyping import Array
 
+from recombine.probes import tasks
 from recombine.probes.tasks import over_tasks
 from recombine.supports.random import Random
 from recombine.training.config import RunConfig
@@ -71,3 +72,44 @@ def test_held_out_tasks_are_the_same_for_all_sizes_of_support(tiny: Callable[...
         found.append(over_tasks(show, setting, jax.numpy.float32(1), rows, Stream.TEST, "held_out", batch=8))
     for name in found[0]:
         np.testing.assert_array_equal(found[0][name], found[1][name])
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_short_memory_halves_the_batches(
+    most: int, tiny: Callable[..., RunConfig], monkeypatch: pytest.MonkeyPatch
+):
+    setting = Setting(tiny())
+    rows = setting.config.space.enumerate()[:7]
+    arguments = show, setting, jax.numpy.float32(2), rows, Stream.TEST, "held_out"
+    whole = over_tasks(*arguments, batch=8)
+    real, tried = tasks._vmapped, []
+
+    def scarce(*parts: Any) -> Any:
+        tried.append(len(parts[-1]))
+        if tried[-1] > most:
+            raise RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 123 bytes.")
+        return real(*parts)
+
+    monkeypatch.setattr(tasks, "_vmapped", scarce)
+    found = over_tasks(*arguments, batch=8)
+    assert sorted(set(tried), reverse=True) == [8, 4, 2, 1][: 4 if most == 1 else 3]
+    for name, values in whole.items():
+        np.testing.assert_array_equal(found[name], values)
+
+
+def test_what_never_fits_and_other_errors_are_raised(
+    tiny: Callable[..., RunConfig], monkeypatch: pytest.MonkeyPatch
+):
+    setting = Setting(tiny())
+    rows = setting.config.space.enumerate()[:3]
+    for words, calls in (("RESOURCE_EXHAUSTED", 3), ("something else", 1)):
+        tried = []
+
+        def fail(*parts: Any, words: str = words, tried: list[int] = tried) -> Any:
+            tried.append(len(parts[-1]))
+            raise RuntimeError(words)
+
+        monkeypatch.setattr(tasks, "_vmapped", fail)
+        with pytest.raises(RuntimeError, match=words):
+            over_tasks(show, setting, jax.numpy.float32(2), rows, Stream.TEST, "held_out", batch=4)
+        assert len(tried) == calls

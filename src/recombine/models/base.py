@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -50,9 +49,6 @@ class Network(eqx.Module):
 
 class Model(Component, abc.ABC):
     """The configuration of a model."""
-
-    unroll: ClassVar[int] = 1
-    """How many steps the compiled loop writes out. 1 for dense layers; convolutions want their whole chunk."""
 
     def lanes(self) -> int:
         """How many runs of this model one program steps at once. More than 1 only where stacking pays."""

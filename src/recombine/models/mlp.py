@@ -48,8 +48,9 @@ class MLPNetwork(Network):
         # The examples of all tasks as the rows of one matrix: with a task axis the gradients of the weights are slower.
         first, *middle, last = self.layers
         told = codes @ first.weight[: codes.shape[1]] + first.bias
-        hidden = jax.nn.relu(inputs @ first.weight[codes.shape[1] :] + told[:, None])
-        hidden = hidden.reshape(-1, hidden.shape[-1])
+        rows = inputs.reshape(-1, inputs.shape[-1])
+        hidden = rows @ first.weight[codes.shape[1] :] + jnp.repeat(told, inputs.shape[1], axis=0)
+        hidden = jax.nn.relu(hidden)
         for layer in middle:
             hidden = jax.nn.relu(hidden @ layer.weight + layer.bias)
         return (hidden @ last.weight + last.bias).reshape(*inputs.shape[:2], -1)

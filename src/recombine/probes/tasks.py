@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Int, PyTree
 
 from recombine.training.compiling import compiled
+from recombine.training.memory import exhausted
 from recombine.training.prepare import Setting
 from recombine.training.streams import Stream, stream_key
 
@@ -32,7 +33,26 @@ def over_tasks(
     Names come in the order in which `compute` gave them: sites in the order of the computation.
     The key of a task depends on the name of the region and its place in `rows` alone. So runs of a replicate that
     share their held-out combinations are scored on the very same tasks, whatever else is scored.
+    Where memory is short, batches are halved until they fit.
     """
+    while True:
+        try:
+            return _batches(compute, setting, dynamic, rows, stream, region, batch)
+        except (RuntimeError, MemoryError) as error:
+            if batch == 1 or not exhausted(error):
+                raise
+            batch //= 2
+
+
+def _batches(
+    compute: Callable[..., PyTree],
+    setting: Setting,
+    dynamic: PyTree,
+    rows: Int[np.ndarray, "n slots"],
+    stream: Stream,
+    region: str,
+    batch: int,
+) -> dict[str, np.ndarray]:
     salt = int.from_bytes(hashlib.blake2b(region.encode(), digest_size=4).digest(), "little")
     base = stream_key(setting.data_key, stream, salt)
     names: tuple[str, ...] = ()

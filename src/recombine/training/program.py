@@ -182,17 +182,16 @@ class Program:
         """A chunk of steps for one run. A run that is not active stays as it is, bit for bit."""
 
         arrays, static = eqx.partition(state, eqx.is_array)
+        # A loop of known length would have to keep the old weights beside the new ones, to choose between them. In a stack
+        # the lanes that are through wait for the others.
+        left = jnp.where(active, jnp.clip(lane.steps - state.step, 0, self.chunk), 0).astype(int)
 
-        def body(carry: PyTree, _: None) -> tuple[PyTree, Array]:
-            before = eqx.combine(carry, static)
-            # A chunk may be longer than what is left: the steps beyond the last do nothing.
-            going = active & (before.step < lane.steps)
-            after, loss = self._step(before, lane)
-            kept = jax.tree.map(functools.partial(jnp.where, going), eqx.filter(after, eqx.is_array), carry)
-            return kept, jnp.where(going, loss, 0.0)
+        def body(number: Array, carry: tuple[PyTree, Array]) -> tuple[PyTree, Array]:
+            before, losses = carry
+            after, loss = self._step(eqx.combine(before, static), lane)
+            return eqx.filter(after, eqx.is_array), losses.at[number].set(loss)
 
-        unroll = min(self.model.unroll, self.chunk)
-        arrays, losses = jax.lax.scan(body, arrays, None, length=self.chunk, unroll=unroll)
+        arrays, losses = jax.lax.fori_loop(0, left, body, (arrays, jnp.zeros(self.chunk)))
         state = eqx.combine(arrays, static)
         return state, Look(losses, *self.look(state, lane))
 
@@ -267,6 +266,10 @@ def _compile(program: Program, state: TrainState, lane: Lane, active: Array) -> 
         after, look = program.advance(*whole, active)
         return eqx.filter(after, eqx.is_array), look
 
-    stacked = jax.jit(jax.vmap(one), donate_argnums=0, compiler_options=compiler_options())
+    def alone(*stacked: PyTree) -> PyTree:
+        return jax.tree.map(lambda leaf: leaf[None], one(*jax.tree.map(lambda leaf: leaf[0], stacked)))
+
+    every = jax.vmap(one) if program.lanes > 1 else alone
+    stacked = jax.jit(every, donate_argnums=0, compiler_options=compiler_options())
     compiled = stacked.lower(*eqx.filter((state, lane), eqx.is_array), active).compile()
     return Advance(compiled, state_static)

@@ -10,6 +10,7 @@ import numpy as np
 
 from engine import engine
 from measuring import print_table, row, seconds, side_by_side
+from planning import planning
 from recipes import recipes
 from recombine.probes.ridge import RidgePath
 from recombine.store.provenance import machine, threads, versions
@@ -54,6 +55,7 @@ BENCHMARKS = {
     "sweep": sweep,
     "spaces": spaces,
     "probes": probes,
+    "planning": planning,
     "store": stores,
     "command-line": command_line,
 }

@@ -26,6 +26,8 @@ ORDER = (
     "store",
     "engines",
     "figures",
+    "plan",
+    "audit",
     "studies",
     "report",
     "cli",

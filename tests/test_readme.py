@@ -32,6 +32,12 @@ def test_the_table_is_that_of_the_recorded_results():
     assert script["between"](README.read_text(encoding="utf-8")) == script["table"]()
 
 
-def test_every_study_has_recorded_results():
+def test_every_study_has_recorded_results_or_is_said_to_have_none():
     results = README.parent / "docs" / "results"
-    assert {path.parent.name for path in results.glob("*/verdicts.json")} == set(kinds("studies"))
+    recorded = {path.parent.name for path in results.glob("*/verdicts.json")}
+    line = re.search(
+        r"^Not yet run at laptop size.*: (.*)\.$", (results / "README.md").read_text(), re.MULTILINE
+    )
+    missing = set(re.findall(r"`([a-z-]+)`", line[1])) if line else set()
+    assert not recorded & missing
+    assert recorded | missing == set(kinds("studies"))

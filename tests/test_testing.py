@@ -59,6 +59,9 @@ EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("supports", "popular"): [{}, {"parts": 2, "number": 8, "reserve": 3}],
     ("supports", "given"): [{"combinations": [[0, 2, 5], [5, 3, 1]], "weights": [1, 2], "reserve": 4}],
     ("supports", "rings"): [{}, {"reach": 2}],
+    ("supports", "planned"): [{"number": 8, "reserve": 3}, {"number": 4, "strength": 1}],
+    ("supports", "optimal"): [{"number": 8, "criterion": one} for one in ("d", "e", "usage", "pair-poor")],
+    ("supports", "varied"): [{"number": 8, "strategy": one} for one in ("L", "diagonal", "walk")],
     ("supports", "gaps"): [{"number": 8, "parts": 0, "pairs": 1}],
     ("families", "hyperteacher"): [{"inputs": 3, "hidden": 4, "outputs": 2, "layers": 2}],
     ("families", "lookup"): [{"inputs": 3, "hidden": 4, "outputs": 2, "coefficients": "k-hot"}],
@@ -89,6 +92,8 @@ def test_spaces(space: Space):
 def test_supports(support: Any, space: Space):
     if support.kind == "rings":
         space = RINGS[type(space)]
+    if support.kind == "varied":  # Strategies vary factors.
+        space = RINGS[ProductSpace]
     check_support(support, space)
 
 

@@ -36,6 +36,9 @@ _PUBLIC = {
     "Store": "recombine.store.store",
     "LocalEngine": "recombine.engines.local",
     "plot_curves": "recombine.figures.single_run",
+    "make_plan": "recombine.plan.planner",
+    "audit_table": "recombine.audit.audit",
+    "audit_model": "recombine.audit.models",
     "RecombineError": "recombine.errors",
 }
 
@@ -53,6 +56,8 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from recombine.audit.audit import audit_table
+    from recombine.audit.models import audit_model
     from recombine.encodings.identity import Identity
     from recombine.engines.local import LocalEngine
     from recombine.errors import RecombineError
@@ -61,6 +66,7 @@ if TYPE_CHECKING:
     from recombine.figures.single_run import plot_curves
     from recombine.models.mlp import MLP
     from recombine.objectives.regression import Regression
+    from recombine.plan.planner import make_plan
     from recombine.probes.decodability import Decodability
     from recombine.probes.scores import Scores
     from recombine.recipes.fast import Fast

@@ -11,10 +11,10 @@ import recombine
 
 SOURCE = sorted(Path(recombine.__file__).parent.rglob("*.py"))
 
-MODULES = {"pickle", "cPickle", "_pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "torch"}
+MODULES = {"pickle", "cPickle", "_pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
 FUNCTIONS = {"eval", "exec", "__import__"}
 METHODS = {"read_pickle", "to_pickle", "allow_pickle", "read_hdf", "unsafe_load", "tree_deserialise_leaves"}
-ARRAY_LOADERS = {("np", "load"), ("numpy", "load"), ("jnp", "load"), ("yaml", "load")}
+ARRAY_LOADERS = {("np", "load"), ("numpy", "load"), ("jnp", "load"), ("yaml", "load"), ("torch", "load")}
 
 
 def offences(tree: ast.AST) -> list[str]:

@@ -133,6 +133,126 @@ def show(
 
 
 @app.command
+def audit(
+    table: Annotated[Path, Parameter(help="Scores by combination: CSV, TSV, Parquet, JSON Lines or Arrow.")],
+    *,
+    factors: Annotated[
+        list[str] | None, Parameter(negative="", help="The columns that make a combination: colour,object.")
+    ] = None,
+    roles: Annotated[
+        list[str] | None,
+        Parameter(negative="", help="A factor in several columns that share values: object=object,object_2."),
+    ] = None,
+    sets: Annotated[
+        list[str] | None, Parameter(negative="", help="Columns that hold sets of values.")
+    ] = None,
+    score: Annotated[
+        list[str] | None, Parameter(negative="", help="The columns with scores: 0 and 1, or real numbers.")
+    ] = None,
+    where: Annotated[
+        str | None, Parameter(help="Only rows for which this holds: \"kind = 'colors'\".")
+    ] = None,
+    train: Annotated[
+        Path | None, Parameter(help="A table of the combinations that the model was trained on.")
+    ] = None,
+    split: Annotated[str | None, Parameter(help="Or the column that says so: split=train.")] = None,
+    activations: Annotated[
+        Path | None, Parameter(help="safetensors or npz, an array a layer, a row for each row of the table.")
+    ] = None,
+    key: Annotated[
+        str | None, Parameter(help="The column and the array by which activations and rows are matched.")
+    ] = None,
+    report: Annotated[Path | None, Parameter(help="Also write a page: audit.html.")] = None,
+    tables: Annotated[Path | None, Parameter(help="Also write tables (CSV) into this folder.")] = None,
+    seed: Annotated[int, Parameter(help="Of what is drawn: bootstraps, folds, plans.")] = 0,
+    json: JsonOption = False,
+) -> None:
+    """Audit your own model by a table: does it recombine, which combinations fail and why, what to collect?"""
+    from recombine.cli.audit import audit_command
+
+    audit_command(
+        table,
+        factors=factors or (),
+        roles=roles or (),
+        sets=sets or (),
+        scores=score or (),
+        where=where,
+        train=train,
+        split=split,
+        activations=activations,
+        key=key,
+        report=report,
+        tables=tables,
+        seed=seed,
+        as_json=json,
+    )
+
+
+@app.command
+def plan(
+    file: Annotated[
+        Path | None, Parameter(help="A YAML or TOML file: factors and their levels, constraints, costs.")
+    ] = None,
+    *,
+    levels: Annotated[
+        str | None, Parameter(help="The space in short: 3^13, or '4^15 3^17 2^29' (levels^factors).")
+    ] = None,
+    subsets: Annotated[str | None, Parameter(help="Up to K of M modules, as M,K.")] = None,
+    collected: Annotated[
+        Path | None, Parameter(help="What is there already: CSV with a column for each factor, or JSON.")
+    ] = None,
+    strength: Annotated[int | None, Parameter(help="Cover all sets of so many levels; 2: all pairs.")] = None,
+    budget: Annotated[float | None, Parameter(help="How much may be spent: combinations, or cost.")] = None,
+    forbid: Annotated[
+        list[str] | None, Parameter(negative="", help="Never collect this: 'colour=red and object=dog'.")
+    ] = None,
+    require: Annotated[
+        list[str] | None, Parameter(negative="", help="Always: 'if colour=red then object!=dog'.")
+    ] = None,
+    include: Annotated[
+        list[str] | None, Parameter(negative="", help="At least one combination is to be like this.")
+    ] = None,
+    cost: Annotated[
+        str | None,
+        Parameter(help="one (for each combination), levels (from the file) or changes (of factors)."),
+    ] = None,
+    strategy: Annotated[
+        str | None,
+        Parameter(help="covering, or diagonal, L, stair, single-factor, random, no-variation, complete."),
+    ] = None,
+    scores: Annotated[
+        Path | None, Parameter(help="Scores by number of combinations, to forecast from: CSV or Parquet.")
+    ] = None,
+    seed: Annotated[int | None, Parameter(help="Another seed, another plan.")] = None,
+    out: Annotated[
+        Path | None,
+        Parameter(name=("--out", "-o"), help="Write the combinations to this table: .csv, .parquet, .jsonl."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Plan which combinations to collect next, in the order in which they help most."""
+    from recombine.cli.plan import plan_command
+
+    plan_command(
+        file,
+        levels=levels,
+        subsets=subsets,
+        collected=collected,
+        strength=strength,
+        budget=budget,
+        forbid=forbid or (),
+        require=require or (),
+        include=include or (),
+        cost=cost,
+        strategy=strategy,
+        scores=scores,
+        seed=seed,
+        out=out,
+        as_json=json,
+    )
+
+
+@app.command
 def verdicts(
     *,
     profile: Annotated[str | None, Parameter(help="Only studies that ran in this profile.")] = None,

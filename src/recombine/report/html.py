@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
+from altair.typing import ChartType
 from markupsafe import Markup
 
 from recombine.errors import BadInput
@@ -38,6 +39,8 @@ class Table:
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
     note: str = ""
+    names: Collection[int] = ()
+    """Columns of names from data: their cells are cut on the screen, and whole when copied or pointed at."""
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -77,28 +80,70 @@ def write_report(report: Report, path: str | Path) -> Path:
 
 def render_report(report: Report) -> str:
     """The page as text."""
+    return render_page(
+        "report.html.j2",
+        report=report,
+        counts=verdict_counts(report.verdicts),
+        verdicts=[_verdict(record) for record in in_order(report.verdicts)],
+        figures=drawn_figures(report.figures),
+        tables=report.tables,
+    )
+
+
+class Drawn(NamedTuple):
+    """A figure on a page."""
+
+    number: int
+    figure: Figure
+    json: Markup
+
+
+def drawn_figures(figures: Sequence[Figure]) -> list[Drawn]:
+    """The figures of a page, numbered, with their charts as JSON that may stand in it."""
+    return [
+        Drawn(number, figure, Markup(chart_json(_spec(figure.chart))))
+        for number, figure in enumerate(figures, start=1)
+    ]
+
+
+def _spec(chart: ChartType) -> dict[str, Any]:
+    """A chart without the address of its schema: a page names no place on a network."""
+    spec = chart.to_dict()
+    spec.pop("$schema", None)
+    return spec | {"usermeta": {"embedOptions": {"mode": "vega-lite"}}}
+
+
+def render_page(
+    template: str,
+    *,
+    figures: Sequence[Drawn],
+    styles: Sequence[str] = (),
+    scripts: Sequence[str] = (),
+    **words: Any,
+) -> str:
+    """A page of this folder as text, with its style sheets, and `scripts` beside those that draw the figures."""
     folder = resources.files("recombine.report")
+
+    def read(name: str) -> str:
+        return (folder / name).read_text(encoding="utf-8")
+
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
+        loader=jinja2.FunctionLoader(read),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["cell"] = cell
-    bundle = vega_bundle() if report.figures else ""
-    # Only what this package wrote itself is marked as safe: two scripts, the style sheet, and JSON that has
-    # been escaped for its place.
-    return environment.get_template("report.html.j2").render(
-        report=report,
-        counts=verdict_counts(report.verdicts),
-        verdicts=[_verdict(record) for record in in_order(report.verdicts)],
-        figures=[(figure, Markup(chart_json(figure.chart))) for figure in report.figures],
-        tables=[(table, _numeric_columns(table)) for table in report.tables],
-        policy=policy(bundle, DRAW),
-        style=Markup((folder / "report.css").read_text(encoding="utf-8")),
-        bundle=Markup(bundle),
-        draw=Markup(DRAW),
+    environment.filters |= {"cell": cell, "numeric": _numeric_columns}
+    every = [*((vega_bundle(), DRAW) if figures else ()), *scripts]
+    # Only what this package wrote itself is marked as safe: scripts, style sheets, and JSON that has been escaped
+    # for its place.
+    return environment.get_template(template).render(
+        figures=figures,
+        policy=policy(*every),
+        style=Markup("\n".join(read(name) for name in ("report.css", *styles))),
+        scripts=[Markup(text) for text in every],
+        **words,
     )
 
 

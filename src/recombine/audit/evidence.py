@@ -1,0 +1,148 @@
+"""What the rules of advice look at: the findings of one score, and a few numbers that follow from them."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy import special
+
+from recombine.audit.cells import NOTHING, Cells
+from recombine.audit.coverage import part_scores
+from recombine.audit.findings import GapFinding, PartsFinding, Stratum, SupportFinding
+from recombine.audit.space import Planned, planned
+from recombine.audit.strata import MET, TRAINED, UNMET, between
+from recombine.stats.correction import benjamini_hochberg
+from recombine.stats.intervals import Interval
+
+LOW = 0.5
+"""On a scale from 0 to 1, a score below this is low."""
+HIGH = 0.75
+"""And one above this is high."""
+MARGIN = 0.05
+"""Differences smaller than this share of the scale do not matter."""
+CLEAR = 0.25
+"""Differences larger than this share of the scale are large."""
+FEWEST = 3
+"""A value in fewer combinations than this says nothing of itself."""
+RATE = 0.1
+"""The false-discovery rate at which values are named."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Evidence:
+    """All that is known of one score when advice is given."""
+
+    cells: Cells
+    score: int
+    support: SupportFinding | None
+    gap: GapFinding | None
+    parts: PartsFinding
+    overall: Interval | None
+    seed: int = 0
+
+    @functools.cached_property
+    def scored(self) -> Bool[np.ndarray, " cell"]:
+        """Which combinations have this score."""
+        return self.cells.evaluated & np.isfinite(self.cells.mean[:, self.score])
+
+    @functools.cached_property
+    def absolute(self) -> bool:
+        """Whether the score has a scale of its own, on which it can be high or low: its best is 1.
+
+        Shares, accuracies, R2 and correlations have. Others are only compared with each other.
+        """
+        values = self.cells.mean[self.scored, self.score]
+        return bool(len(values)) and 0 <= float(values.max()) <= 1
+
+    @functools.cached_property
+    def margin(self) -> float:
+        """`MARGIN` in units of the score."""
+        return MARGIN * self.scale
+
+    @functools.cached_property
+    def scale(self) -> float:
+        """The length of the scale: 1, or the distance between the best and the worst combination."""
+        values = self.cells.mean[self.scored, self.score]
+        return 1.0 if self.absolute or not len(values) else float(np.ptp(values)) or 1.0
+
+    def stratum(self, name: str) -> Stratum | None:
+        """A stratum that has combinations."""
+        found = [one for one in self.gap.strata if one.name == name] if self.gap is not None else []
+        return found[0] if found else None
+
+    @functools.cached_property
+    def met_gap(self) -> tuple[Interval | None, bool]:
+        """Trained less held out with all pairs met, and whether the parts were held still."""
+        return between(self.cells, self.score, TRAINED, MET)
+
+    @functools.cached_property
+    def unmet_gap(self) -> tuple[str, Interval | None, bool]:
+        """Less those with pairs that never met: held out with all pairs met; trained, where there are none of these."""
+        first = TRAINED if self.stratum(MET) is None else MET
+        return (first, *between(self.cells, self.score, first, UNMET))
+
+    @functools.cached_property
+    def held_out_gap(self) -> tuple[Interval | None, bool]:
+        """Trained less held out, with the parts held still where possible."""
+        if self.gap is None:
+            return None, False
+        if self.gap.adjusted is not None:
+            return self.gap.adjusted, True
+        return self.gap.raw, False
+
+    @functools.cached_property
+    def planned(self) -> Planned | None:
+        """The space of the table, where it can be planned for."""
+        return planned(self.cells)
+
+    def not_learned(self) -> list[tuple[int, float, int]]:
+        """Values that score low wherever they stand, trained combinations included: number, mean, combinations.
+
+        One-sided t tests of a mean over combinations below `LOW`, Benjamini-Hochberg over all values.
+        """
+        cells, score = self.cells, self.score
+        if not self.absolute or not self.scored.any():
+            return []
+        mean, count = part_scores(cells, score, self.scored)
+        p = _p_low(cells, score, self.scored, mean, count)
+        tested = np.nonzero(count >= FEWEST)[0]
+        if not len(tested):
+            return []
+        q = benjamini_hochberg(p[tested])
+        everything = float(cells.mean[self.scored, score].sum())
+        others = (everything - mean * count) / np.maximum(int(self.scored.sum()) - count, 1)
+        trained = self.scored if cells.trained is None else self.scored & cells.trained
+        own, known = part_scores(cells, score, trained)
+        # Where everything is low, no part stands out.
+        apart = (others - mean >= CLEAR) & (others >= LOW) & (known > 0) & ~(own > LOW)
+        found = [
+            (part, float(mean[part]), int(count[part]))
+            for part, rate in zip(tested.tolist(), q.tolist(), strict=True)
+            if rate <= RATE and apart[part]
+        ]
+        return sorted(found, key=lambda one: one[1])
+
+
+def _p_low(
+    cells: Cells,
+    score: int,
+    chosen: Bool[np.ndarray, " cell"],
+    mean: Float[np.ndarray, " constituent"],
+    count: Int[np.ndarray, " constituent"],
+) -> Float[np.ndarray, " constituent"]:
+    """For each value, the p value of a mean that is `LOW` or more."""
+    parts = np.sort(cells.parts[chosen], axis=1)
+    fresh = parts != NOTHING
+    fresh[:, 1:] &= parts[:, 1:] != parts[:, :-1]
+    number = parts[fresh]
+    values = np.broadcast_to(cells.mean[chosen, score][:, None], parts.shape)[fresh]
+    squares = np.bincount(number, weights=(values - mean[number]) ** 2, minlength=cells.width)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        error = np.sqrt(squares / (count - 1) / count)
+        p = special.stdtr(np.maximum(count - 1, 1), (mean - LOW) / error)
+    # Combinations that all failed do not vary: then a combination is a coin that fell on the same side each time.
+    same = error <= 1e-12
+    return np.where(same, np.where(mean < LOW, LOW ** count.astype(float), 1.0), np.nan_to_num(p, nan=1.0))

@@ -1,0 +1,184 @@
+"""An audit on one screen."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from recombine.audit.findings import (
+    Advice,
+    Audit,
+    DecodabilityFinding,
+    Deviation,
+    GapFinding,
+    PartsFinding,
+    ScoreFinding,
+)
+from recombine.audit.wording import large
+from recombine.cli.plain import plain
+from recombine.stats.intervals import Interval
+
+FEW = 3
+"""So many of a list stand on the screen; --json and --tables have all."""
+LONGEST = 70
+"""Names of combinations are cut to so many characters."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """A paragraph: what stands before its first line, and before the others."""
+
+    text: Text
+    first: str = "  "
+    rest: str = "  "
+
+    def lines(self, console: Console) -> Iterator[Text]:
+        """The paragraph in lines that fit, without spaces at their ends."""
+        lead = self.first
+        for line in self.text.split("\n", allow_blank=True):
+            for piece in line.wrap(console, max(console.width - len(self.rest), 20)) or [Text()]:
+                piece.rstrip()
+                yield Text.assemble(lead if piece.plain else "", piece)
+                lead = self.rest
+
+
+def summary(audit: Audit, width: int = 80) -> Iterator[Text]:
+    """What was read, the support, and for each score: strata, parts or combination, what to do. Line by line."""
+    console = Console(width=width)
+    for block in _blocks(audit):
+        yield from block.lines(console)
+
+
+def _blocks(audit: Audit) -> Iterator[Block]:
+    yield _head(audit)
+    for note in audit.notes[:FEW]:
+        yield _said(note, "dim")
+    if len(audit.notes) > FEW:
+        yield _said(f"and {len(audit.notes) - FEW} more notes: see --json", "dim")
+    if audit.support is not None:
+        yield _heading("What training covers")
+        for sentence in audit.support.sentences:
+            yield _said(sentence)
+    for score in audit.scores:
+        yield from _score(score)
+
+
+def _said(text: str, style: str = "") -> Block:
+    return Block(Text(plain(text), style=style))
+
+
+def _heading(name: str, after: str = "") -> Block:
+    text = Text("\n")
+    text.append(plain(name), style="bold")
+    if after:
+        text.append("  " + plain(after))
+    return Block(text, "", "")
+
+
+def _head(audit: Audit) -> Block:
+    levels = " x ".join(f"{number:,} {name}" for name, number in audit.factors.items())
+    possible = large(audit.space_size)
+    text = Text(plain(Path(audit.source).name), style="bold")
+    told = f": {audit.rows:,} rows, {audit.combinations:,} of {possible} combinations ({levels})"
+    text.append(plain(told), style="not bold")
+    return Block(text, "", "")
+
+
+def _score(score: ScoreFinding) -> Iterator[Block]:
+    overall = score.overall
+    over = f"mean over {overall.replicates:,} combinations" if overall is not None else "one combination only"
+    yield _heading(score.score, f"{interval_text(overall)}  {over}")
+    if score.gap is not None:
+        yield from _gap(score.gap)
+    if score.lowest:
+        told = "; ".join(f"{_cut(one.name)} {one.score:.2f}" for one in score.lowest[:FEW])
+        yield _said(f"lowest: {told}")
+    yield from _parts(score.parts)
+    if score.decodability is not None:
+        yield from _inside(score.decodability)
+    yield _heading("What to do")
+    for number, advice in enumerate(score.advice, start=1):
+        yield _advice(number, advice)
+    if not score.advice:
+        yield _said("No rule has anything to say of these numbers.")
+
+
+def _gap(gap: GapFinding) -> Iterator[Block]:
+    rows = [("", "combinations", "rows", "score")]
+    rows += [
+        (one.name, f"{one.combinations:,}", f"{one.rows:,}", interval_text(one.score)) for one in gap.strata
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    for index, (name, *numbers) in enumerate(rows):
+        cells = [text.rjust(width) for text, width in zip(numbers, widths[1:], strict=True)]
+        yield _said("  ".join([name.ljust(widths[0]), *cells]), "" if index else "dim")
+    told = []
+    if gap.raw is not None:
+        told.append(f"trained less held out {interval_text(gap.raw, sign=True)}")
+    if gap.adjusted is not None:
+        told.append(f"with the parts held still {interval_text(gap.adjusted, sign=True)}")
+    text = Text("; ".join(told) + (". " if told else ""))
+    text.append(plain(gap.note), style="dim")
+    yield Block(text)
+
+
+def _parts(parts: PartsFinding) -> Iterator[Block]:
+    yield _heading("Parts or combination?")
+    # What would make it possible to tell stands under what to do.
+    refused = () if parts.identification.identified else parts.identification.reasons[:FEW]
+    for sentence in refused or (parts.verdict,):
+        yield _said(sentence)
+    for what, found in (("parts", parts.hardest_parts), ("pairs", parts.hardest_pairs)):
+        if found:
+            yield _hardest(what, found)
+
+
+def _hardest(what: str, found: Sequence[Deviation]) -> Block:
+    told = "; ".join(f"{_cut(one.name)} {interval_text(one.effect, sign=True)}" for one in found[:FEW])
+    more = f"; and {len(found) - FEW:,} more" if len(found) > FEW else ""
+    return _said(f"hardest {what} ({found[0].scale}): {told}{more}")
+
+
+def _inside(found: DecodabilityFinding) -> Iterator[Block]:
+    yield _heading("Inside the model")
+    sites = {(site.factor, site.layer): site for site in found.sites}
+    for factor, layer in found.chosen.items():
+        site = sites.get((factor, layer))
+        if site is not None:
+            yield _said(
+                f"{factor} at {layer}: {interval_text(site.score)}, chance {site.chance:.2f}, "
+                f"selectivity {site.selectivity:+.2f}"
+            )
+    if found.relation is not None:
+        relation = interval_text(found.relation, sign=True)
+        yield _said(f"decodability and score, within strata: rank correlation {relation}")
+    if found.note:
+        yield _said(found.note, "dim")
+
+
+def _advice(number: int, advice: Advice) -> Block:
+    text = Text(plain(advice.sentence))
+    for one in advice.collect[:FEW]:
+        text.append("\n+ " + plain(_cut(" + ".join(one))), style="green")
+    if len(advice.collect) > FEW:
+        text.append(f"\n+ {len(advice.collect) - FEW} more: see --json", style="green")
+    text.append(f"\n{advice.rule}: {plain(advice.because)}", style="dim")
+    first = f"  {number}. "
+    return Block(text, first, " " * len(first))
+
+
+def interval_text(interval: Interval | None, *, sign: bool = False) -> str:
+    """An estimate with its interval."""
+    if interval is None:
+        return "-"
+    form = "+.2f" if sign else ".2f"
+    low, high = (format(end, ".2f") for end in (interval.low, interval.high))
+    return f"{format(interval.estimate, form)} [{low}, {high}]"
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from measuring import row
 from recombine import MLP, Fast, LocalEngine, RunConfig, Scores, Seeds, Store, SubsetSpace
+from recombine.store.files import sealed
 
 RUNS = 10_000
 
@@ -24,7 +25,7 @@ def stores() -> None:
         listed = time.perf_counter() - begin
         assert len(found) == RUNS
         begin = time.perf_counter()
-        found.groupby("model_width")["r2_held_out"].mean()
+        found.groupby("model.width")["r2_held_out"].mean()
         grouped = listed + time.perf_counter() - begin
         begin = time.perf_counter()
         _one_by_one(store)
@@ -53,7 +54,7 @@ def _fill(store: Store) -> None:
         shutil.copytree(first, place)
         text = json.dumps(manifest).replace(config.run_id, other.run_id)
         changed = json.loads(text) | {"config": other.dump()}
-        (place / "manifest.json").write_text(json.dumps(changed))
+        (place / "manifest.json").write_text(json.dumps(sealed(changed)))
 
 
 def _one_by_one(store: Store) -> list[dict[str, object]]:

@@ -74,7 +74,7 @@ class Cells:
         """Which combinations have a score."""
         return self.count > 0
 
-    def name(self, cell: int) -> str:
+    def name(self, cell: int | np.integer) -> str:
         """A combination in words: red + cube; roles with their column: object=dog + object_2=cat."""
         values = [value for factor in self.factors for value in factor.values]
         several = {column for factor in self.factors if factor.kind == "roles" for column in factor.columns}

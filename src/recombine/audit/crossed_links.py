@@ -57,7 +57,7 @@ class Scatter:
         return np.log(inside) - np.log(-np.expm1(power)) / self.sharpness
 
     def slope_and_variance(
-        self, eta: Float[np.ndarray, "*n"], noise: Float[np.ndarray, "*m"]
+        self, eta: Float[np.ndarray, "*n"], noise: Float[np.ndarray, "*m"] | float | float
     ) -> tuple[Float[np.ndarray, "*n"], Float[np.ndarray, "*n"], Float[np.ndarray, "*n"]]:
         """The expected score, its slope along eta, and the variance of one row around it."""
         mean = self.mean(eta)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Num
 from scipy import special
 
 from recombine.probes.ridge import RidgePath
@@ -26,7 +26,7 @@ class LinearProbe:
     def __init__(
         self,
         features: Float[np.ndarray, "row feature"],
-        questions: list[Bool[np.ndarray, "row value"]],
+        questions: list[Bool[np.ndarray, "row _"]],
         exclusive: list[bool],
     ) -> None:
         features = np.asarray(features, np.float64)
@@ -63,7 +63,7 @@ class LinearProbe:
         self,
         outputs: Float[np.ndarray, "n value"],
         means: Float[np.ndarray, "value value"],
-        counts: Float[np.ndarray, " value"],
+        counts: Num[np.ndarray, " value"],
     ) -> Float[np.ndarray, "n value"]:
         """The values' log-probabilities."""
         # T is the total scatter with the ridge, M the centred means, N the counts: outputs are x T^-1 M' N. The scatter
@@ -84,7 +84,7 @@ class LinearProbe:
         self,
         outputs: Float[np.ndarray, "n value"],
         means: Float[np.ndarray, "value value"],
-        counts: Float[np.ndarray, " value"],
+        counts: Num[np.ndarray, " value"],
     ) -> Float[np.ndarray, "n value"]:
         """The log-odds of each value: the same with two classes, where the identity is a division."""
         size = counts.astype(np.float64)

@@ -29,7 +29,7 @@ PATIENCE = 20_000
 ROUND = 200
 """So many combinations at a time are added when all is covered and budget is left."""
 
-Rows = Int[np.ndarray, "n slots"]
+Rows = Int[np.ndarray, "_ slots"]
 Progress = Callable[[int, int], None]
 
 

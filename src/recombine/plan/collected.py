@@ -23,7 +23,7 @@ PART = "part_"
 TOGETHER = "combination"
 """Or one column that has all modules of it."""
 
-Rows = Int[np.ndarray, "n slots"]
+Rows = Int[np.ndarray, "_ slots"]
 
 
 def read_collected(path: Path, space: Space) -> Rows:

@@ -141,7 +141,6 @@ class Recipes(Study):
     """Combinations that random supports hold out."""
     popular: PositiveInt = 4
     """How many parts are popular."""
-    replicates: PositiveInt = 8
 
     @model_validator(mode="after")
     def _sizes(self) -> Self:

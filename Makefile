@@ -1,6 +1,7 @@
 # Every target sets up what it needs: a virtual environment beside the code, packages from PyPI.
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALLED := .venv/.installed
 READY := .venv/.ready
 STORE ?= demo/runs
 
@@ -10,17 +11,23 @@ STORE ?= demo/runs
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-$(READY): pyproject.toml
+$(INSTALLED): pyproject.toml
 	@echo "==> setting up the virtual environment in .venv (once; a minute or two)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "recombine needs Python 3.11 or newer, this is $$($(PYTHON) --version). Try: make PYTHON=python3.12"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $(INSTALLED)
+
+# Beyond what users need: linters, oracles, Ray, and PyTorch, of which a CPU build that is there already is kept.
+$(READY): $(INSTALLED)
+	@echo "==> installing what the tests need"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $(READY)
 
 setup: $(READY)  ## Set up the virtual environment
 
-demo: $(READY)  ## Train, measure and decide; leaves demo/report.html (under 4 minutes)
+demo: $(INSTALLED)  ## Train, measure and decide; leaves demo/report.html (under 4 minutes)
 	@mkdir -p demo
 	@echo "==> data-scaling, demo profile: does a plain network recombine what it knows?"
 	@$(BIN)/recombine run data-scaling --profile demo --store $(STORE) --report demo/report.html

@@ -37,7 +37,7 @@ ORDER = (
 the names of what is being written;
 `testing` is a file of its own, for the tests of other people's components."""
 
-ROOT = {"errors", "writers", "component", "overrides"}
+ROOT = {"errors", "writers", "plain", "component", "overrides"}
 
 
 def room_of(module: str) -> str:

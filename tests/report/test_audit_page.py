@@ -25,8 +25,8 @@ from recombine.audit.findings import (
     SupportFinding,
 )
 from recombine.errors import BadInput
-from recombine.figures.audit_names import told
 from recombine.figures.embed import vega_bundle
+from recombine.plain import plain
 from recombine.report.audit import render_audit, write_audit
 from recombine.report.audit_answer import answer
 from recombine.stats.intervals import Interval
@@ -367,7 +367,7 @@ def test_methods_are_sections_of_the_documentation():
     of = cells(trained=0.5)
     support = SupportFinding(6, (), (), 0, (("a",),), 1.0, {1: 0.0}, ())
     page = Page(render_audit(audit(of, full("name"), support=support), of))
-    named = {told(one) for one in re.findall("section “([^”]+)”", page.text("p"))}
+    named = {plain(one) for one in re.findall("section “([^”]+)”", page.text("p"))}
     assert named == {"Coverage", "Strata and gap", "Parts or combination", "Decodability"}
     assert named | {"Advice rules"} <= sections
 

@@ -141,7 +141,7 @@ def progress() -> Iterator[Callable[[str], None]]:
     if screen.is_terminal:
         from rich.text import Text
 
-        from recombine.cli.plain import plain
+        from recombine.plain import plain
 
         with screen.status("reading the table") as status:
             yield lambda what: status.update(Text(plain(what)))

@@ -19,7 +19,7 @@ from recombine.audit.findings import (
     ScoreFinding,
 )
 from recombine.audit.wording import large
-from recombine.cli.plain import plain
+from recombine.plain import plain
 from recombine.stats.intervals import Interval
 
 FEW = 3

@@ -93,13 +93,13 @@ def plan_command(
 @contextlib.contextmanager
 def _safe_to_show() -> Iterator[None]:
     """Errors quote names from data: nothing in them may act on a terminal."""
-    from recombine.plan.wording import printable
+    from recombine.plain import plain
 
     try:
         yield
     except BadInput as error:
-        said = "\n".join(printable(line) for line in error.message.split("\n"))
-        raise BadInput(said, fix=None if error.fix is None else printable(error.fix)) from error
+        said = "\n".join(plain(line) for line in error.message.split("\n"))
+        raise BadInput(said, fix=None if error.fix is None else plain(error.fix)) from error
 
 
 def _spec(file: Path | None, levels: str | None, subsets: str | None) -> PlanSpec:
@@ -255,20 +255,21 @@ def _tell(made: Plan, spec: PlanSpec, ahead: Outlook | None, out: Path | None) -
     _tell_certificate(made, place)
     if ahead is not None:
         _tell_outlook(ahead, place)
-    from recombine.plan.wording import printable
+    from recombine.plain import plain
 
     for note in made.notes:
-        place.print(f"note: {printable(note)}", markup=False, highlight=False)
+        place.print(f"note: {plain(note)}", markup=False, highlight=False)
     if out is not None:
         message(f"combinations: {out}")
 
 
 def _tell_combinations(made: Plan, spec: PlanSpec, place: Console, out: Path | None) -> None:
+    from recombine.plain import plain
     from recombine.plan.collected import as_names, header
-    from recombine.plan.wording import amount, printable
+    from recombine.plan.wording import amount
 
-    names = [[printable(str(one)) for one in row] for row in as_names(made.combinations[:SHOWN], made.space)]
-    columns = [printable(name) for name in header(made.space)]
+    names = [[plain(str(one)) for one in row] for row in as_names(made.combinations[:SHOWN], made.space)]
+    columns = [plain(name) for name in header(made.space)]
     if len(columns) > COLUMNS:
         columns, names = ["combination"], [[_cut(", ".join(row))] for row in names]
     names = [[*row, *[""] * (len(columns) - len(row))] for row in names]

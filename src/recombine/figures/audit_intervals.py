@@ -10,12 +10,13 @@ import altair as alt
 import pandas as pd
 from altair.typing import ChartType
 
-from recombine.figures.audit_names import cut, told
+from recombine.figures.audit_names import cut
 from recombine.figures.extent import extent, finite
 from recombine.figures.palette import NOTE, RULE
 from recombine.figures.theme import INK, TRAINED, WIDTH, message_chart, themed, unique_labels, values
 from recombine.figures.wording import number as in_words
 from recombine.figures.wording import signed
+from recombine.plain import plain
 
 SHORT = 46
 """Names at the left of a row have at most so many characters."""
@@ -87,12 +88,12 @@ def intervals_info(
     say = signed if zero else in_words
     frame = pd.DataFrame(
         {
-            "label": unique_labels([cut(told(row.name), SHORT) for row in kept]),
-            "whole": [cut(told(row.name)) for row in kept],
+            "label": unique_labels([cut(plain(row.name), SHORT) for row in kept]),
+            "whole": [cut(plain(row.name)) for row in kept],
             "estimate": [row.estimate for row in kept],
             "low": [row.low for row in kept],
             "high": [row.high for row in kept],
-            "note": [cut(told(row.note), 60) for row in kept],
+            "note": [cut(plain(row.note), 60) for row in kept],
             "colour": [row.colour for row in kept],
             "text": [_interval(say, row) for row in kept],
         },
@@ -104,7 +105,7 @@ def intervals_info(
     ends = extent(seen, bars) if wild and max(seen) > min(seen) else extent([*seen, *bars])
     if domain is not None and all(domain[0] <= value <= domain[1] for value in seen):
         ends = domain
-    return IntervalsInfo(frame, ends, zero, cut(told(title), 60), lead)
+    return IntervalsInfo(frame, ends, zero, cut(plain(title), 60), lead)
 
 
 def _interval(say: Any, row: Row) -> str:

@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 from altair.typing import ChartType
 
-from recombine.figures.audit_names import cut, told
+from recombine.figures.audit_names import cut
 from recombine.figures.extent import finite
 from recombine.figures.palette import NOTE
 from recombine.figures.theme import CONTROL, TRAINED, WIDTH, message_chart, themed, unique_labels, values
+from recombine.plain import plain
 
 MOST_LAYERS = 24
 """So many layers are shown; of more, an even choice with the best of each factor."""
@@ -87,8 +88,8 @@ def audit_layers_info(
             for at in np.linspace(0, len(layers) - 1, max(most - len(wanted), 2)).round().astype(int)
         ]
         few = [name for name in layers if name in wanted or name in even]
-    named = dict(zip(few, unique_labels([cut(told(name)) for name in few]), strict=True))
-    titled = dict(zip(some, unique_labels([cut(told(name)) for name in some]), strict=True))
+    named = dict(zip(few, unique_labels([cut(plain(name)) for name in few]), strict=True))
+    titled = dict(zip(some, unique_labels([cut(plain(name)) for name in some]), strict=True))
     kept = [
         (named[row.layer], titled[row.factor], *row[2:], chosen.get(row.factor) == row.layer)
         for row in rows

@@ -11,9 +11,10 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
-from recombine.figures.audit_names import cut, told
+from recombine.figures.audit_names import cut
 from recombine.figures.theme import unique_labels
 from recombine.figures.wording import count_of
+from recombine.plain import plain
 
 MOST = 36
 """So many rows or columns are shown; of more values, the worst and the most frequent."""
@@ -178,7 +179,7 @@ def audit_map_info(
         single=two and len(every) == 1 and every[0][0] != every[0][1],
         told=combinations.trained is not None,
         domain=ends,
-        score=cut(told(score), 40),
+        score=cut(plain(score), 40),
     )
 
 
@@ -258,8 +259,8 @@ def _chosen(combinations: Combinations, means: _Means, place: int, most: int) ->
     both = means.mean(np.bincount(value, means.number), np.bincount(value, means.total))
     rank = numbers if ordered else both[value[kept]].tolist()
     order = sorted(range(len(kept)), key=lambda index: (rank[index], names[index]))
-    labels = unique_labels([cut(told(names[index])) for index in order])
-    name = cut(told(combinations.places[place]))
+    labels = unique_labels([cut(plain(names[index])) for index in order])
+    name = cut(plain(combinations.places[place]))
     return _Axis(kept[order], MapAxis(name, tuple(labels), len(atoms), ordered))
 
 

@@ -9,7 +9,7 @@ import unicodedata
 from typing import NoReturn
 
 from recombine.errors import BadInput, did_you_mean
-from recombine.plan.wording import printable
+from recombine.plain import plain
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
 
@@ -236,8 +236,8 @@ class _Parser:
 
     def _fail(self, what: str, where: Token | int, fix: str | None = None) -> NoReturn:
         start, end = (where, where + 1) if isinstance(where, int) else (where.start, where.end)
-        before, marked = printable(self.text[:start]), printable(self.text[start:end])
-        line = f"  {printable(self.text)}\n  {' ' * _cells(before)}{'^' * max(1, _cells(marked))}"
+        before, marked = plain(self.text[:start]), plain(self.text[start:end])
+        line = f"  {plain(self.text)}\n  {' ' * _cells(before)}{'^' * max(1, _cells(marked))}"
         raise BadInput(f"A constraint cannot be read: {what}.\n{line}", fix=fix)
 
 

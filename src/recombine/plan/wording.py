@@ -1,9 +1,8 @@
-"""Names from data, made safe to show, and a certificate in words."""
+"""Names in a sentence, and a certificate in words."""
 
 from __future__ import annotations
 
-import unicodedata
-
+from recombine.plain import plain
 from recombine.spaces.base import Space, in_words
 from recombine.spaces.product import ProductSpace
 from recombine.supports.certificate import Certificate, Coverage
@@ -11,27 +10,11 @@ from recombine.supports.certificate import Certificate, Coverage
 SHOWN = 8
 """How many names a sentence lists."""
 
-UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-"""What a terminal does not show, but may act on: control signs, marks of direction, parts of signs."""
-
-JOINERS = "\u200c\u200d"
-"""Marks that words of many scripts need; they move nothing."""
-
-
-def printable(text: str) -> str:
-    """The text with everything that a terminal would not show, but might obey, written as an escape."""
-    return "".join(
-        sign
-        if sign in JOINERS or unicodedata.category(sign) not in UNSEEN
-        else sign.encode("unicode_escape", "surrogatepass").decode("ascii")
-        for sign in text
-    )
-
 
 def listed(names: list[str], shown: int = SHOWN) -> str:
     """The first names, and how many more there are."""
     rest = len(names) - shown
-    return ", ".join(printable(name) for name in names[:shown]) + (f" and {rest} more" if rest > 0 else "")
+    return ", ".join(plain(name) for name in names[:shown]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def interactions_of(strength: int, *, subsets: bool) -> str:

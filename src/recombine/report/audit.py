@@ -11,8 +11,9 @@ from recombine.audit.cells import Cells
 from recombine.audit.findings import Advice, Audit
 from recombine.audit.wording import counted, large
 from recombine.errors import BadInput
-from recombine.figures.audit_names import cut, told
+from recombine.figures.audit_names import cut
 from recombine.figures.files import write_whole
+from recombine.plain import plain
 from recombine.report.audit_answer import Answer, answer
 from recombine.report.audit_sections import (
     Section,
@@ -109,7 +110,7 @@ def render_audit(audit: Audit, cells: Cells) -> str:
 def _told(value: Any) -> Any:
     """A record with all that cannot be seen in its texts told."""
     if isinstance(value, str):
-        return told(value)
+        return plain(value)
     if isinstance(value, tuple):
         return tuple(_told(one) for one in value)
     if isinstance(value, dict):

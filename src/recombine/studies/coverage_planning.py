@@ -28,7 +28,7 @@ from recombine.supports.base import SupportKind
 from recombine.supports.optimal import Optimal
 from recombine.supports.planned import Planned
 from recombine.supports.random import Random
-from recombine.supports.varied import Strategy, Varied, affordable
+from recombine.supports.varied import Strategy, Varied
 from recombine.training.config import RunConfig
 
 if TYPE_CHECKING:
@@ -297,13 +297,12 @@ class CoveragePlanning(Study):
         return found
 
     def _by_changes(self) -> list[tuple[RunConfig, dict[str, Any]]]:
-        space, reserve, found = self.product.space, self.product_reserve, []
-        assert isinstance(space, ProductSpace)
+        space, found = self.product.space, []
         for changes in self.changes:
             for seed in self.seeds:
                 for name in STRATEGIES:
-                    number = affordable(space, name, seed, changes, reserve)
-                    kind = Varied(strategy=name, number=number, reserve=reserve)
+                    kind = Varied(strategy=name, reserve=self.product_reserve)
+                    kind = kind.model_copy(update={"number": kind.affordable(space, seed, changes)})
                     found.append(self._labelled("changes", self.product, seed, name, changes, kind))
         return found
 

@@ -10,6 +10,8 @@ from recombine.figures.lines import draw_lines, lines_info
 from recombine.studies.base import Tables
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from recombine.studies.coverage_planning import CoveragePlanning
 
 NAMES = {
@@ -39,39 +41,52 @@ WHERE = {
 
 def figures(study: CoveragePlanning, tables: Tables) -> list[Figure]:
     """Scores against the number of combinations, by stratum, and against the changes of factors."""
-    return [_by_number(tables), _by_stratum(study, tables), _by_changes(tables)]
+    runs = tables.runs.reindex(columns=tables.runs.columns.union([*WHERE, "score_held_out"]))
+    arms = {arm: runs[runs["arm"] == arm] for arm in ("modules", "changes")}
+    return [
+        _by_budget(
+            arms["modules"],
+            NAMES,
+            "score_by_number",
+            "How many combinations does planning save?",
+            "training combinations",
+            "R² on combinations that no support may train on, the same for all of them. Every support has combinations of the "
+            "largest size only, so the curves differ in which combinations were chosen and in nothing else.",
+        ),
+        _by_stratum(arms["modules"], study.numbers[0]),
+        _by_budget(
+            arms["changes"],
+            BY_CHANGES,
+            "score_by_changes",
+            "Which strategy is worth its changes?",
+            "changes of factors",
+            "Where it is work to change a factor (to rebuild a scene), strategies are compared by the number of changes and not of "
+            "combinations: the first combination costs all factors, each further one those that differ.",
+        ),
+    ]
 
 
-def _arm(tables: Tables, arm: str, *columns: str) -> object:
-    runs = tables.runs.reindex(columns=tables.runs.columns.union([*columns, "score_held_out"]))
-    return runs[runs["arm"] == arm]
-
-
-def _by_number(tables: Tables) -> Figure:
+def _by_budget(
+    runs: pd.DataFrame, names: dict[str, str], name: str, title: str, x_title: str, lead: str
+) -> Figure:
     info = lines_info(
-        _arm(tables, "modules"),  # type: ignore[arg-type]
+        runs,
         x="budget",
         y="score_held_out",
         series="support",
-        labels=NAMES,
+        labels=names,
         floor=-0.25,
         ceiling=1.0,
-        x_title="training combinations",
+        x_title=x_title,
         y_title="held-out R²",
-        caption_lead=(
-            "R² on combinations that no support may train on, the same for all of them. Every support has combinations of the "
-            "largest size only, so the curves differ in which combinations were chosen and in nothing else."
-        ),
+        caption_lead=lead,
     )
-    title = "How many combinations does planning save?"
-    return Figure("score_by_number", title, info.caption, draw_lines(info))
+    return Figure(name, title, info.caption, draw_lines(info))
 
 
-def _by_stratum(study: CoveragePlanning, tables: Tables) -> Figure:
-    runs = _arm(tables, "modules", *WHERE)
-    few = study.numbers[0]
+def _by_stratum(runs: pd.DataFrame, few: int) -> Figure:
     info = dots_info(
-        runs[runs["budget"] == few],  # type: ignore[index]
+        runs[runs["budget"] == few],
         "support",
         WHERE,
         labels=NAMES,
@@ -85,23 +100,3 @@ def _by_stratum(study: CoveragePlanning, tables: Tables) -> Figure:
         ),
     )
     return Figure("score_by_stratum", "Where is the gain?", info.caption, draw_dots(info))
-
-
-def _by_changes(tables: Tables) -> Figure:
-    info = lines_info(
-        _arm(tables, "changes"),  # type: ignore[arg-type]
-        x="budget",
-        y="score_held_out",
-        series="support",
-        labels=BY_CHANGES,
-        floor=-0.25,
-        ceiling=1.0,
-        x_title="changes of factors",
-        y_title="held-out R²",
-        caption_lead=(
-            "Where it is work to change a factor (to rebuild a scene), strategies are compared by the number of changes and not of "
-            "combinations: the first combination costs all factors, each further one those that differ."
-        ),
-    )
-    title = "Which strategy is worth its changes?"
-    return Figure("score_by_changes", title, info.caption, draw_lines(info))

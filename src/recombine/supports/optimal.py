@@ -47,7 +47,10 @@ class Optimal(NumberOrShare):
     def rows(self, space: Space, seed: int, key: Array, keep: Keep) -> Int[np.ndarray, "n slots"] | None:
         pool, length, best = self.pool(space), self.length(space), CRITERIA[self.criterion]
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-        allowed = lambda rows: keep(widened(rows, space))  # noqa: E731
+
+        def allowed(rows: Int[np.ndarray, "n few"]) -> np.ndarray:
+            return keep(widened(rows, space))
+
         listed = pool.enumerate() if pool.size <= CANDIDATES else None
         left = listed[allowed(listed)] if listed is not None else None
         met = np.zeros((space.width, space.width))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
-import jax
 from pydantic import PositiveInt
 
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports.covering import Forbidden, cover
-from recombine.supports.drawing import distinct_rows, require, seed_key
+from recombine.supports.drawing import require
 from recombine.supports.listed import Listed
 from recombine.supports.random_list import NumberOrShare, widened
 
@@ -43,9 +42,7 @@ class Planned(NumberOrShare):
 
     def draw(self, space: Space, seed: int) -> Listed:
         self.check(space)
-        reserved = distinct_rows(space, jax.random.fold_in(seed_key(seed), 0), self.reserve)
-        require(reserved, self.reserve, "combinations to reserve")
-        pool = self.pool(space)
+        reserved, pool = self.reserved(space, seed), self.pool(space)
         parts = [space.constituents(row) for row in reserved]
         # Smaller combinations are not in the pool, and as parts of larger ones they are allowed.
         forbidden = [Forbidden(one) for one in parts if len(one) == pool.slots]

@@ -76,11 +76,16 @@ class RandomList(SupportKind, abc.ABC):
         rows = distinct_rows(pool, key, length, lambda rows: keep(widened(rows, space)))
         return require(widened(rows, space), length, "combinations to train on")
 
+    def reserved(self, space: Space, seed: int) -> Int[np.ndarray, "n slots"]:
+        """What no support of this replicate trains on, whatever its kind and length."""
+        rows = distinct_rows(space, jax.random.fold_in(seed_key(seed), 0), self.reserve)
+        return require(rows, self.reserve, "combinations to reserve")
+
     def draw(self, space: Space, seed: int) -> Listed:
         self.check(space)
         key = seed_key(seed)
-        reserved = distinct_rows(space, jax.random.fold_in(key, 0), self.reserve)
-        set_aside = RowSet(require(reserved, self.reserve, "combinations to reserve"))
+        reserved = self.reserved(space, seed)
+        set_aside = RowSet(reserved)
         for attempt in range(TRIES):
             fresh = jax.random.fold_in(key, 1 + attempt)
             rows = self.rows(space, seed, fresh, lambda rows: ~set_aside.contains(rows))

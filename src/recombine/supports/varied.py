@@ -6,14 +6,13 @@ import itertools
 from collections.abc import Iterator
 from typing import Literal
 
-import jax
 import numpy as np
 from jaxtyping import Int
 
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
-from recombine.supports.drawing import Keep, distinct_rows, require, seed_key
+from recombine.supports.drawing import require
 from recombine.supports.listed import Listed
 from recombine.supports.random_list import NumberOrShare
 from recombine.supports.rows import RowSet
@@ -41,29 +40,36 @@ class Varied(NumberOrShare):
 
     def draw(self, space: Space, seed: int) -> Listed:
         self.check(space)
-        assert isinstance(space, ProductSpace)
-        reserved = distinct_rows(space, jax.random.fold_in(seed_key(seed), 0), self.reserve)
-        set_aside = RowSet(require(reserved, self.reserve, "combinations to reserve"))
         wanted = self.length(space)
-        found = visited(space, self.strategy, seed, lambda rows: ~set_aside.contains(rows))
-        rows = np.array(list(itertools.islice(found, wanted)), np.int32).reshape(-1, space.slots)
-        return Listed(space, require(rows, wanted, "combinations to train on"), reserved=reserved)
+        rows = np.array(list(itertools.islice(self.visited(space, seed), wanted)), np.int32)
+        rows = require(rows.reshape(-1, space.slots), wanted, "combinations to train on")
+        return Listed(space, rows, reserved=self.reserved(space, seed))
+
+    def visited(self, space: Space, seed: int) -> Iterator[Int[np.ndarray, " slots"]]:
+        """The combinations of the strategy in order, each once, without those that are reserved."""
+        assert isinstance(space, ProductSpace)
+        set_aside = RowSet(self.reserved(space, seed))
+        seen: set[bytes] = set()
+        for row in _steps(space, self.strategy, seed):
+            if row.tobytes() not in seen and not set_aside.contains(row[None])[0]:
+                yield row
+            seen.add(row.tobytes())
+            if len(seen) == space.size:
+                return
+
+    def affordable(self, space: Space, seed: int, changes: int) -> int:
+        """How many combinations so many changes of factors pay for; the first costs all factors."""
+        spent = number = 0
+        last: Int[np.ndarray, " slots"] | None = None
+        for row in self.visited(space, seed):
+            spent += space.slots if last is None else int((row != last).sum())
+            if spent > changes:
+                break
+            last, number = row, number + 1
+        return number
 
 
-def visited(
-    space: ProductSpace, strategy: Strategy, seed: int, keep: Keep
-) -> Iterator[Int[np.ndarray, " slots"]]:
-    """The combinations of a strategy in order, each once, those left out that may not be trained on."""
-    seen: set[bytes] = set()
-    for row in _visited(space, strategy, seed):
-        if row.tobytes() not in seen and keep(row[None])[0]:
-            yield row
-        seen.add(row.tobytes())
-        if len(seen) == space.size:
-            return
-
-
-def _visited(space: ProductSpace, strategy: Strategy, seed: int) -> Iterator[Int[np.ndarray, " slots"]]:
+def _steps(space: ProductSpace, strategy: Strategy, seed: int) -> Iterator[Int[np.ndarray, " slots"]]:
     rounds = itertools.count(seed * 1000)
     if strategy != "walk":
         for again in rounds:
@@ -77,17 +83,3 @@ def _visited(space: ProductSpace, strategy: Strategy, seed: int) -> Iterator[Int
         steps = [start, *walk(space, start, strength=2, already=done[:0], avoid=done, spread=True)]
         done = np.concatenate([done, np.array(steps, np.int32)])
         yield from (np.asarray(step, np.int32) for step in steps)
-
-
-def affordable(space: ProductSpace, strategy: Strategy, seed: int, changes: int, reserve: int) -> int:
-    """How many combinations of a strategy so many changes of factors pay for; the first costs all factors."""
-    reserved = distinct_rows(space, jax.random.fold_in(seed_key(seed), 0), reserve)
-    set_aside = RowSet(reserved)
-    spent = number = 0
-    last: Int[np.ndarray, " slots"] | None = None
-    for row in visited(space, strategy, seed, lambda rows: ~set_aside.contains(rows)):
-        spent += space.slots if last is None else int((row != last).sum())
-        if spent > changes:
-            break
-        last, number = row, number + 1
-    return number

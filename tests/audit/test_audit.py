@@ -47,7 +47,9 @@ ASKED = {"factors": ["colour", "shape", "size"], "scores": ["success"]}
 
 def test_a_known_hole_is_found(made):
     said: list[str] = []
-    found = audit_table(frame(), **ASKED, split=("split", "train"), on=said.append)
+    found = audit_table(
+        frame(), **ASKED, split=("split", "train"), on=lambda what, done=None: said.append(what)
+    )
     assert said[0] == "reading the table" and any("parts or combination" in one for one in said)
     assert (found.combinations, found.space_size, found.rows) == (108, 108, 648)
     assert found.factors == {"colour": 6, "shape": 6, "size": 3}

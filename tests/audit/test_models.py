@@ -363,7 +363,9 @@ def test_the_audit_of_a_torch_module():
     """The whole way: support, gap, and both parts read off the first layer."""
     model = TestTorch().module()
     said: list[str] = []
-    found = audit_model(model, SPACE, picture, both_right, trained=TRAINED, on=said.append)
+    found = audit_model(
+        model, SPACE, picture, both_right, trained=TRAINED, on=lambda what, done=None: said.append(what)
+    )
     assert isinstance(found, Audit)
     assert (found.source, found.combinations, found.rows) == ("Sequential", 16, 64)
     assert found.support is not None and found.support.size == 14

@@ -186,3 +186,10 @@ def test_many_values_are_thinned_and_said(made):
 def test_the_same_seed_the_same_answer(made):
     cells, _ = planted(made, 5, 6, 6)
     assert parts_or_combination(cells, 0, 3, draws=39) == parts_or_combination(cells, 0, 3, draws=39)
+
+
+def test_progress_rises_to_the_whole(made):
+    cells = made(grid(5, 5), np.random.default_rng(0).binomial(4, 0.6, 25) / 4, rows=4, binary=True)
+    told: list[float] = []
+    parts_or_combination(cells, 0, draws=19, on=told.append)
+    assert len(told) > 4 and told == sorted(told) and told[-1] == 1

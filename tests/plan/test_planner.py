@@ -128,8 +128,18 @@ def test_constraints_are_counted():
 
 
 def test_contradictory_constraints_are_refused():
+    clauses = [*forbid("colour=red", TOYS), *require("colour=red", TOYS)]
     with pytest.raises(Unsatisfiable):
-        make_plan(TOYS, forbidden=compiled(["colour=red"], ["colour=red"], TOYS))
+        make_plan(TOYS, forbidden=clauses)
+
+
+def test_those_that_contradict_each_other_are_named_as_they_were_given():
+    """A needless one is not named, and one that shares a clause with another is not lost with it."""
+    required = ["if colour!=red then object=dog", "object=cat", "object!=dog or colour!=red"]
+    with pytest.raises(Unsatisfiable) as told:
+        compiled(["colour=red", "object=dog and colour=red"], required, TOYS)
+    said = told.value.message.split("each other: ")[1]
+    assert said == "forbid colour=red; require if colour!=red then object=dog; require object=cat."
 
 
 def test_collected_combinations_that_break_constraints_are_told():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from recombine.audit.advice import advise
 from recombine.audit.cells import Cells
@@ -23,8 +25,11 @@ if TYPE_CHECKING:
 LOWEST = 10
 """So many of the combinations with the lowest scores are named."""
 
-On = Callable[[str], None]
-"""Is told what is being done."""
+
+class On(Protocol):
+    """Is told what is being done, and how much of that is done where it is known."""
+
+    def __call__(self, what: str, done: float | None = None) -> None: ...
 
 
 def audit_table(
@@ -105,9 +110,13 @@ def audit_cells(
         )
     say("coverage of the training combinations")
     support = support_finding(cells)
-    found = [
-        _score(cells, index, support, activations, seed=seed, say=say) for index in range(len(cells.scores))
-    ]
+    # The matrices are small and many: threads of the linear algebra library would wait for each other, where other
+    # work runs on the machine a hundred times as long as they compute.
+    with threadpool_limits(1, user_api="blas"):
+        found = [
+            _score(cells, index, support, activations, seed=seed, say=say)
+            for index in range(len(cells.scores))
+        ]
     return Audit(
         source=source,
         factors={factor.name: len(factor.values) for factor in cells.factors},
@@ -138,14 +147,17 @@ def _score(
     say(f"{name}: trained and held-out combinations")
     overall = mean_score(cells.mean[scored, index], binary=cells.binary[index])
     gap = gap_finding(cells, index)
-    say(f"{name}: parts or combination")
-    parts = parts_or_combination(cells, index, seed=seed)
+    stage = f"{name}: parts or combination"
+    say(stage)
+    parts = parts_or_combination(cells, index, seed=seed, on=functools.partial(say, stage))
     inside = None
     if activations is not None:
         from recombine.audit.decodability import decodability
 
-        say(f"{name}: what the activations hold")
-        inside = decodability(cells, activations, index, strata=stratum_of(cells), seed=seed)
+        stage = f"{name}: what the activations hold"
+        say(stage)
+        on = functools.partial(say, stage)
+        inside = decodability(cells, activations, index, strata=stratum_of(cells), seed=seed, on=on)
     say(f"{name}: what to do")
     advice = advise(Evidence(cells, index, support, gap, parts, overall, seed))
     return ScoreFinding(
@@ -172,5 +184,5 @@ def _lowest(cells: Cells, index: int) -> tuple[Lowest, ...]:
     )
 
 
-def _silent(what: str) -> None:
+def _silent(what: str, done: float | None = None) -> None:
     """Nobody listens."""

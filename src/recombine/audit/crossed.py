@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -70,8 +71,10 @@ class Crossed:
     are taken out beforehand, and so are those of the largest place: what is inverted is as large as the other places.
     """
 
-    def __init__(self, design: Design, scatter: Scatter) -> None:
+    def __init__(self, design: Design, scatter: Scatter, on: Callable[[int], None] | None = None) -> None:
         self.design, self.scatter = design, scatter
+        self.on = on
+        """Is told how many more tables are fitted."""
         matrix = design.matrix
         sizes = [len(design.of(p)) if single else 0 for p, single in enumerate(design.single)]
         largest = int(np.argmax(sizes))
@@ -113,6 +116,8 @@ class Crossed:
             if settled.any():
                 # Those that are done leave: an answer does not depend on what it is fitted together with.
                 done.append(found.some(settled))
+                if self.on is not None:
+                    self.on(int(settled.sum()))
                 numbers.append(pending[settled])
                 left = ~settled
                 pending, scores, eta = pending[left], scores.some(left), eta[left]

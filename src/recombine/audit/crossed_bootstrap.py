@@ -50,6 +50,12 @@ def draws_for(model: Crossed) -> int:
     return int(np.clip(WORK / effort(model), LEAST_DRAWS, MOST_DRAWS))
 
 
+def tables_for(model: Crossed, draws: int | None = None) -> tuple[int, int]:
+    """How many tables are simulated for the test and for the interval."""
+    number = draws_for(model) if draws is None else draws
+    return number, max(number, LEAST_BOUNDING) if draws is None else draws
+
+
 def combination_test(
     model: Crossed,
     scores: Scores,
@@ -70,8 +76,7 @@ def combination_test(
     Simulated rates stand in docs/methods-audit.md.
     """
     rng = np.random.default_rng(seed)
-    number = draws_for(model) if draws is None else draws
-    bounding = max(number, LEAST_BOUNDING) if draws is None else draws
+    number, bounding = tables_for(model, draws)
     free, null = model.fit(scores), model.fit(scores, 0.0)
     observed = float(free.combination_variance[0])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,11 +34,18 @@ MOST_RESAMPLED = 5000
 
 
 def decodability(
-    cells: Cells, activations: Activations, score: int, *, strata: Sequence[str] | None = None, seed: int = 0
+    cells: Cells,
+    activations: Activations,
+    score: int,
+    *,
+    strata: Sequence[str] | None = None,
+    seed: int = 0,
+    on: Callable[[float], None] | None = None,
 ) -> DecodabilityFinding:
     """Decodability of each place at each layer, on combinations that no probe was fitted on, and its relation to a score.
 
-    `strata` names the coverage stratum of each combination: the relation is looked for within them.
+    `strata` names the coverage stratum of each combination: the relation is looked for within them. `on` is told the
+    share that is done.
     """
     rows, notes = rows_of(cells, activations, np.random.default_rng([seed, 5]))
     if rows is None:
@@ -59,6 +66,8 @@ def decodability(
         controls = control_scores(rows, features, asked, strengths, seed)
         for question, one, control in zip(asked, readings[layer], controls, strict=True):
             sites.append(_site(layer, question, one.answers.right, control))
+        if on is not None:
+            on(len(readings) / len(rows.layers))
     chosen: dict[str, str] = {}
     chosen_score: dict[str, Interval] = {}
     sure = np.full((len(asked), len(cells.parts)), np.nan)

@@ -22,6 +22,8 @@ from recombine.errors import BadInput
 if TYPE_CHECKING:
     import pandas as pd
 
+    from recombine.audit.audit import On
+
 MakeInput = Callable[[Any, np.random.Generator], tuple[Any, Any]]
 """From a combination to an input for the model and a target for the score (None where the score needs none)."""
 Score = Callable[[Any, Any], Any]
@@ -44,7 +46,7 @@ class Asked:
     scores: tuple[str, ...]
     notes: tuple[str, ...]
 
-    def audit(self, *, source: str = "", seed: int = 0, on: Callable[[str], None] | None = None) -> Audit:
+    def audit(self, *, source: str = "", seed: int = 0, on: On | None = None) -> Audit:
         """The audit of the answers."""
         from recombine.audit.audit import audit_cells
         from recombine.audit.reading import read_rows
@@ -67,7 +69,7 @@ def audit_model(
     score: Score | Mapping[str, Score],
     *,
     seed: int = 0,
-    on: Callable[[str], None] | None = None,
+    on: On | None = None,
     **asking: Any,
 ) -> Audit:
     """Asks a model about combinations and audits the answers: `ask_model`, which has the other settings, and `audit`."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float
 
 from recombine.audit.cells import NOTHING, Cells
 from recombine.audit.crossed import Crossed, Effects, Scores
-from recombine.audit.crossed_bootstrap import RANGE, Tested, combination_test
+from recombine.audit.crossed_bootstrap import RANGE, Tested, combination_test, tables_for
 from recombine.audit.crossed_design import Design, design_of, frequent, pairs_of
 from recombine.audit.crossed_links import Scatter
 from recombine.audit.crossed_naming import RATE, Standing, pair_variance, pairs_standing, parts_standing
@@ -52,11 +53,17 @@ class _Fitted:
     scores: Scores
 
 
-def parts_or_combination(cells: Cells, score: int, seed: int = 0, draws: int | None = None) -> PartsFinding:
+def parts_or_combination(
+    cells: Cells,
+    score: int,
+    seed: int = 0,
+    draws: int | None = None,
+    on: Callable[[float], None] | None = None,
+) -> PartsFinding:
     """Whether scores add up from parts, under each link that could be meant; which parts and pairs stand out.
 
     Refused where the table does not identify it. An interaction is one only if every link rejects additivity: what adds
-    up in log p (independent parts that must all succeed) does not in the logit, and the other way round.
+    up in log p (independent parts that must all succeed) does not in the logit, and the other way round. `on` is told the share that is done.
     """
     identification = identify(cells, score)
     if not identification.identified:
@@ -69,9 +76,10 @@ def parts_or_combination(cells: Cells, score: int, seed: int = 0, draws: int | N
         reason = f"{notes[0]} These do not tell parts and combination apart."
         refused = dataclasses.replace(identification, identified=False, reasons=(reason,))
         return PartsFinding(refused, verdict=reason, notes=notes)
-    fitted = [
-        _fitted(cells, score, design, scatter, seed, draws) for scatter in _scatters(cells, score, design)
-    ]
+    counter = _Counter(on)
+    models = [Crossed(design, scatter, counter) for scatter in _scatters(cells, score, design)]
+    counter.total = sum(sum(tables_for(model, draws)) for model in models)
+    fitted = [_fitted(cells, score, model, seed, draws) for model in models]
     fits = tuple(_fit(design, one) for one in fitted)
     interaction = all(fit.p <= ALPHA for fit in fits)
     first = fitted[0]
@@ -100,11 +108,21 @@ def _scatters(cells: Cells, score: int, design: Design) -> list[Scatter]:
     return [Scatter("identity", False), *([Scatter("log", False)] if share else [])]
 
 
-def _fitted(
-    cells: Cells, score: int, design: Design, scatter: Scatter, seed: int, draws: int | None
-) -> _Fitted:
-    scores, unit, freedom = _scores(cells, score, design, scatter)
-    model = Crossed(design, scatter)
+class _Counter:
+    """Turns tables fitted into the share that is done."""
+
+    def __init__(self, on: Callable[[float], None] | None) -> None:
+        self.on, self.done, self.total = on, 0, 0
+
+    def __call__(self, more: int) -> None:
+        self.done += more
+        if self.on is not None and self.total:
+            self.on(min(self.done / self.total, 1.0))
+
+
+def _fitted(cells: Cells, score: int, model: Crossed, seed: int, draws: int | None) -> _Fitted:
+    scatter = model.scatter
+    scores, unit, freedom = _scores(cells, score, model.design, scatter)
     tested = combination_test(model, scores, freedom, seed, draws)
     return _Fitted(scatter, unit, tested, model.fit(scores, tested.variance.estimate), model, scores)
 

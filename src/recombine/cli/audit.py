@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recombine.cli.output import console, errors, message, print_json
+from recombine.cli.output import console, print_json
+from recombine.cli.waiting import Waiting
 from recombine.errors import BadInput
 
 if TYPE_CHECKING:
     from recombine.audit.cells import Cells
     from recombine.audit.findings import Audit
-
-PATIENCE = 2.0
-"""What takes longer than so many seconds is told on standard error."""
 
 
 def audit_command(
@@ -52,7 +48,7 @@ def audit_command(
     _check_places(report, tables)
     from recombine.audit.audit import audit_cells, read
 
-    with progress() as on:
+    with Waiting("reading the table") as on:
         cells, inside = read(source, activations=activations, on=on, **asked)
         found = audit_cells(cells, inside, source=str(source), seed=seed, on=on)
         files = _write(found, cells, report, tables, on)
@@ -112,7 +108,7 @@ def _check_places(report: Path | None, tables: Path | None) -> None:
 
 
 def _write(
-    found: Audit, cells: Cells, report: Path | None, tables: Path | None, on: Callable[[str], None]
+    found: Audit, cells: Cells, report: Path | None, tables: Path | None, on: Waiting
 ) -> dict[str, Any]:
     """Write the page and the tables that were asked for."""
     written: dict[str, Any] = {}
@@ -132,37 +128,3 @@ def _write(
         made = audit_tables(found, cells)
         written["tables"] = [str(write_table(frame, tables / f"{name}.csv")) for name, frame in made.items()]
     return written
-
-
-@contextlib.contextmanager
-def progress() -> Iterator[Callable[[str], None]]:
-    """A function that is told what is being done, and tells it on standard error once that takes its time."""
-    screen = errors()
-    if screen.is_terminal:
-        from rich.text import Text
-
-        from recombine.plain import plain
-
-        with screen.status("reading the table") as status:
-            yield lambda what: status.update(Text(plain(what)))
-        return
-    stage = ["starting"]
-    slow = threading.Event()
-
-    def tell() -> None:
-        slow.set()
-        message(f"{stage[0]} ...")
-
-    timer = threading.Timer(PATIENCE, tell)
-    timer.daemon = True
-    timer.start()
-
-    def on(what: str) -> None:
-        stage[0] = what
-        if slow.is_set():
-            message(f"{what} ...")
-
-    try:
-        yield on
-    finally:
-        timer.cancel()

@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
-
 from recombine.cli.output import console, errors, message, number, print_json, table
+from recombine.cli.waiting import Waiting
 from recombine.errors import BadInput
 
 if TYPE_CHECKING:
@@ -25,10 +23,6 @@ if TYPE_CHECKING:
     from recombine.spaces.base import Space
     from recombine.supports.certificate import Certificate
 
-PATIENCE = 2.0
-"""Seconds after which a plan in the making shows how far it is."""
-LINE_SECONDS = 20.0
-"""Where there is no terminal, a line of progress is written so often."""
 SHOWN = 20
 """So many combinations are shown in a terminal; files have them all."""
 COLUMNS = 6
@@ -129,7 +123,7 @@ def _made(spec: PlanSpec, *, quiet: bool) -> Plan:
         if isinstance(there, Path)
         else as_rows(there, spec.space)
     )
-    with _progress(quiet) as on:
+    with Waiting("planning", quiet=quiet) as waiting:
         return make_plan(
             spec.space,
             collected=rows,
@@ -140,7 +134,7 @@ def _made(spec: PlanSpec, *, quiet: bool) -> Plan:
             costs=costs_of(spec.space, spec.cost, spec.costs),
             strategy=spec.strategy or COVERING,
             seed=spec.seed,
-            on=on,
+            on=lambda done, total: waiting("planning", done / total if total else None),
         )
 
 
@@ -160,46 +154,6 @@ def _outlook(made: Plan, scores: pd.DataFrame | None) -> Outlook | None:
 
     before = 0 if made.certificate_before is None else made.certificate_before.size
     return outlook(scores, before, len(made.combinations))
-
-
-class _Waiting:
-    """Shows how far a plan is, once it takes its time: a bar in a terminal, a line now and then elsewhere."""
-
-    def __init__(self) -> None:
-        self._console: Console = errors()
-        self._begin = time.monotonic()
-        self._due = self._begin + PATIENCE
-        self._bar: Progress | None = None
-
-    def __call__(self, done: int, total: int) -> None:
-        now = time.monotonic()
-        if now < self._due:
-            return
-        if not self._console.is_terminal:
-            whole = f" of {total}" if total else ""
-            self._console.print(f"planning: {done}{whole}, {now - self._begin:.0f} s", highlight=False)
-            self._due = now + LINE_SECONDS
-            return
-        if self._bar is None:
-            columns = (SpinnerColumn(), TextColumn("planning"), BarColumn(bar_width=30), MofNCompleteColumn())
-            self._bar = Progress(*columns, console=self._console, transient=True)
-            self._bar.add_task("planning", total=None)
-            self._bar.start()
-        self._bar.update(self._bar.task_ids[0], completed=done, total=total or None)
-
-    def stop(self) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-
-@contextlib.contextmanager
-def _progress(quiet: bool) -> Iterator[_Waiting | None]:
-    waiting = None if quiet else _Waiting()
-    try:
-        yield waiting
-    finally:
-        if waiting is not None:
-            waiting.stop()
 
 
 def _write(made: Plan, out: Path) -> None:

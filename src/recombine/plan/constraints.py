@@ -9,6 +9,7 @@ from recombine.plan.expressions import All, Expression, Has, Not, parse
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
 from recombine.supports.covering import Forbidden
+from recombine.supports.covering_rules import Rules
 
 MOST = 20_000
 """So many forbidden partial combinations one expression may come to."""
@@ -30,10 +31,15 @@ def require(text: str, space: Space) -> list[Forbidden]:
 
 
 def compiled(forbidden: Iterable[str], required: Iterable[str], space: Space) -> tuple[Forbidden, ...]:
-    """All constraints of a plan together."""
-    found = [clause for text in forbidden for clause in forbid(text, space)]
-    found += [clause for text in required for clause in require(text, space)]
-    return tuple(dict.fromkeys(found))
+    """All constraints of a plan together. Raises Unsatisfiable, in their own words, if they contradict each other."""
+    said = {f"forbid {text}": forbid(text, space) for text in forbidden}
+    said |= {f"require {text}": require(text, space) for text in required}
+    found = tuple(dict.fromkeys(clause for clauses in said.values() for clause in clauses))
+    number = {clause: index for index, clause in enumerate(found)}
+    Rules(space, found).require_satisfiable(
+        {text: [number[clause] for clause in clauses] for text, clauses in said.items()}
+    )
+    return found
 
 
 def _compiled(text: str, space: Space, *, hold: bool) -> list[Forbidden]:

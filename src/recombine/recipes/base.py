@@ -31,6 +31,10 @@ class Recipe(Component, abc.ABC):
 
     later: ClassVar[frozenset[str]] = frozenset({"precision"})
 
+    def shared(self) -> Recipe:
+        """The recipe of the program: the same for runs that differ in what are arrays of it."""
+        return self.model_copy(update=dict.fromkeys(PER_RUN, 1))
+
     @abc.abstractmethod
     def optimiser(self) -> optax.GradientTransformation:
         """The optimiser at unit rate."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -180,17 +180,21 @@ class Rules:
             )
         return space.row(np.flatnonzero(found.x > 0.5).tolist())
 
-    def require_satisfiable(self) -> None:
-        """Raise Unsatisfiable, which names constraints that contradict each other, if nothing is allowed."""
+    def require_satisfiable(self, said: Mapping[str, Collection[int]] | None = None) -> None:
+        """Raise Unsatisfiable, which names constraints that contradict each other, if nothing is allowed.
+
+        `said` are the constraints in the words of whoever gave them, with the numbers of those here that they came to.
+        """
         if not self or self.witness() is not None:
             return
-        needless: list[int] = []
-        if len(self.forbidden) <= EXPLAINED:
-            for index in range(len(self.forbidden)):
-                if self.witness(without=[*needless, index]) is None:
-                    needless.append(index)
-        named = [self.named(rule) for index, rule in enumerate(self.forbidden) if index not in needless]
-        told = "; ".join(named[:10]) + (f"; and {len(named) - 10} more" if len(named) > 10 else "")
+        kept = said or {self.named(rule): [index] for index, rule in enumerate(self.forbidden)}
+        if len(kept) <= EXPLAINED:
+            for name in list(kept):
+                fewer = {other: numbers for other, numbers in kept.items() if other != name}
+                still = {number for numbers in fewer.values() for number in numbers}
+                if self.witness(without=[n for n in range(len(self.forbidden)) if n not in still]) is None:
+                    kept = fewer
+        told = "; ".join(list(kept)[:10]) + (f"; and {len(kept) - 10} more" if len(kept) > 10 else "")
         raise Unsatisfiable(
             f"No combination of {self.space.title} satisfies all constraints. These contradict each other: {told}.",
             fix="take back one of them",

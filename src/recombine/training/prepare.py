@@ -15,7 +15,8 @@ from recombine.encodings.base import Encoder, Encoding
 from recombine.families.base import Family, Teacher
 from recombine.models.base import Model, Network
 from recombine.models.reading import ReadingNetwork
-from recombine.objectives.base import TrainState
+from recombine.objectives.base import Objective, TrainState
+from recombine.recipes.base import Recipe
 from recombine.spaces.base import Space
 from recombine.supports.base import Support
 from recombine.supports.regions import Regions
@@ -50,9 +51,13 @@ class Setting:
 
     def network(self) -> Network:
         """The network before training."""
+        return _network(*self._origin())
+
+    def _origin(self) -> tuple[Any, ...]:
+        """What the first weights depend on."""
         config = self.config
         parts = config.model, config.encoding, config.space, config.family
-        return _network(*parts, self.teacher, named_key(config.seeds.init, "init"))
+        return *parts, self.teacher, named_key(config.seeds.init, "init")
 
     @property
     def data_key(self) -> Array:
@@ -80,7 +85,7 @@ class Setting:
 
     def state(self) -> TrainState:
         """The state before the first step."""
-        return self.config.objective.init(self.network(), self.config.recipe.optimiser())
+        return _state(self.config.objective, self.config.recipe.shared(), *self._origin())
 
 
 @compiled
@@ -100,3 +105,9 @@ def first_network(
 
 
 _network = compiled(first_network)
+
+
+@compiled
+def _state(objective: Objective, recipe: Recipe, *origin: Any) -> TrainState:
+    """The state of a network with fresh weights, in one program: one by one these are about eighty operations."""
+    return objective.init(first_network(*origin), recipe.optimiser())

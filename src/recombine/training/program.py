@@ -24,7 +24,7 @@ from recombine.errors import BadInput
 from recombine.families.base import Batch, Family, Task, TaskScores, Teacher
 from recombine.models.base import Model, Network
 from recombine.objectives.base import Objective, TrainState
-from recombine.recipes.base import PER_RUN, Recipe
+from recombine.recipes.base import Recipe
 from recombine.supports.base import Sampler
 from recombine.training.compiling import compiler_options
 from recombine.training.config import RunConfig
@@ -124,7 +124,7 @@ class Program:
         parts: dict[str, Any] = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         for name in ("family", "model", "objective"):
             parts[name] = parts[name].model_dump(mode="json")
-        parts["recipe"] = self.recipe.model_dump(mode="json", exclude=set(PER_RUN))
+        parts["recipe"] = self.recipe.shared().model_dump(mode="json")
         return json.dumps(parts, sort_keys=True)
 
     def _on(self, *axes: str) -> NamedSharding:

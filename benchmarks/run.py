@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from auditing import auditing
 from engine import engine
 from measuring import print_table, row, seconds, side_by_side
 from planning import planning
@@ -56,6 +57,7 @@ BENCHMARKS = {
     "spaces": spaces,
     "probes": probes,
     "planning": planning,
+    "auditing": auditing,
     "store": stores,
     "command-line": command_line,
 }

@@ -22,6 +22,8 @@ SCIENCE = (
     "recipes",
     "training",
     "probes",
+    "plan",
+    "audit",
 )
 """The rooms whose functions take and give arrays. (beartype refuses `Self`: write the class's name in these.)"""
 

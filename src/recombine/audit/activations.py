@@ -14,12 +14,12 @@ from recombine.errors import BadInput
 class Activations:
     """Activations of the rows of a table, layer by layer, and what the rows belong to."""
 
-    layers: dict[str, Float[np.ndarray, "row _"]]
-    """By name of the layer, in the order of the computation. Layers may have any width."""
+    layers: dict[str, Float[np.ndarray, ...]]
+    """(row, feature) by name of the layer, in the order of the computation. Layers may have any width."""
     cell: Int[np.ndarray, " row"]
     """The combination of each row: its number in `Cells`."""
-    scores: Float[np.ndarray, "row score"]
-    """The scores of each row; not a number where one is missing."""
+    scores: Float[np.ndarray, ...]
+    """(row, score): the scores of each row; not a number where one is missing."""
 
     def __post_init__(self) -> None:
         rows = len(self.cell)

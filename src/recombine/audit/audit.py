@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -26,6 +26,7 @@ LOWEST = 10
 """So many of the combinations with the lowest scores are named."""
 
 
+@runtime_checkable
 class On(Protocol):
     """Is told what is being done, and how much of that is done where it is known."""
 

@@ -35,6 +35,12 @@ class Batch(eqx.Module):
     targets: Float[Array, "sample output"]
     mask: Float[Array, " sample"]
     """One where an example counts, zero where it is padding."""
+    labels: Int[Array, "sample label"] | None = None
+    """What a family scores by, where the targets alone do not tell it: the concepts that an image is to show."""
+
+
+TargetKind = Literal["numbers", "classes", "images"]
+"""What targets are. Images: pixels between -1 and 1, of which any that show the labels are right."""
 
 
 TaskScores = Mapping[str, Float[Array | np.ndarray, "..."]]
@@ -62,7 +68,7 @@ class Family(Component, abc.ABC):
 
     metric: ClassVar[str]
     """The name of the headline metric, the first of `metrics`."""
-    targets: ClassVar[Literal["numbers", "classes"]] = "numbers"
+    targets: ClassVar[TargetKind] = "numbers"
     """What the targets are; an objective must be made for them."""
     defaults: ClassVar[Mapping[str, Any]] = {}
     """The parts of a run (space, objective, encoding, ...) that go with this family where none are given."""

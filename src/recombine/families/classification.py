@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from recombine.families.base import Batch, Family, TaskScores
+from recombine.families.base import Batch, Family, TargetKind, TaskScores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +23,7 @@ class ClassificationFamily(Family, abc.ABC):
     """
 
     metric: ClassVar[str] = "accuracy"
-    targets: ClassVar[Literal["numbers", "classes"]] = "classes"
+    targets: ClassVar[TargetKind] = "classes"
     defaults: ClassVar[Mapping[str, Any]] = {"objective": "classification"}
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import equinox as eqx
 import numpy as np
@@ -11,7 +11,7 @@ import optax
 from jaxtyping import Array, Float, Int, PyTree
 
 from recombine.component import Component
-from recombine.families.base import Batch
+from recombine.families.base import Batch, TargetKind
 from recombine.models.base import Network
 
 FLOAT32 = np.dtype("float32")
@@ -28,7 +28,7 @@ class TrainState(eqx.Module):
 class Objective(Component, abc.ABC):
     """The configuration of an objective. Batches have a leading task axis here."""
 
-    serves: ClassVar[Literal["numbers", "classes"]]
+    serves: ClassVar[TargetKind]
     """The kind of targets that it is made for."""
 
     @abc.abstractmethod

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from recombine.families.base import Batch
+from recombine.families.base import Batch, TargetKind
 from recombine.objectives.supervised import Supervised
 
 
@@ -16,7 +16,7 @@ class Classification(Supervised):
     """Mean cross-entropy over tasks and samples; predictions are logits."""
 
     kind: Literal["classification"] = "classification"
-    serves: ClassVar[Literal["numbers", "classes"]] = "classes"
+    serves: ClassVar[TargetKind] = "classes"
 
     def loss(self, predictions: Float[Array, "task sample output"], batch: Batch) -> Float[Array, ""]:
         surprise = -jnp.sum(batch.targets * jax.nn.log_softmax(predictions), axis=-1)

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from recombine.families.base import Batch
+from recombine.families.base import Batch, TargetKind
 from recombine.objectives.supervised import Supervised
 
 
@@ -15,7 +15,7 @@ class Regression(Supervised):
     """Mean squared error over tasks, samples and outputs."""
 
     kind: Literal["regression"] = "regression"
-    serves: ClassVar[Literal["numbers", "classes"]] = "numbers"
+    serves: ClassVar[TargetKind] = "numbers"
 
     def loss(self, predictions: Float[Array, "task sample output"], batch: Batch) -> Float[Array, ""]:
         weight = batch.mask[..., None]

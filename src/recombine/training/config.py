@@ -29,6 +29,9 @@ FORMAT = 1
 """Raise it when the meaning of a run as a whole changes (streams, hashing): older runs no longer count."""
 
 
+OBJECTIVES = {"numbers": "regression", "classes": "classification", "images": "flow-matching"}
+"""What to train for where targets are of a kind."""
+
 Seed = Annotated[int, Field(ge=0, lt=2**64)]
 """Larger numbers are refused: two of them could name the same draws."""
 
@@ -98,7 +101,7 @@ class RunConfig(BaseModel):
             raise BadInput(
                 f"The targets of the family {self.family.kind!r} are {self.family.targets}; the objective "
                 f"{self.objective.kind!r} is for {self.objective.serves}.",
-                fix=f"objective={'regression' if self.family.targets == 'numbers' else 'classification'}",
+                fix=f"objective={OBJECTIVES[self.family.targets]}",
             )
         return self
 

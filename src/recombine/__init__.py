@@ -16,6 +16,7 @@ _PUBLIC = {
     "Random": "recombine.supports.random",
     "MissingPart": "recombine.supports.missing_part",
     "Listed": "recombine.supports.listed",
+    "Given": "recombine.supports.given",
     "Regions": "recombine.supports.regions",
     "Hyperteacher": "recombine.families.hyperteacher",
     "Lookup": "recombine.families.lookup",
@@ -39,6 +40,7 @@ _PUBLIC = {
     "make_plan": "recombine.plan.planner",
     "audit_table": "recombine.audit.audit",
     "audit_model": "recombine.audit.models",
+    "ask_model": "recombine.audit.models",
     "RecombineError": "recombine.errors",
 }
 
@@ -57,7 +59,7 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from recombine.audit.audit import audit_table
-    from recombine.audit.models import audit_model
+    from recombine.audit.models import ask_model, audit_model
     from recombine.encodings.identity import Identity
     from recombine.engines.local import LocalEngine
     from recombine.errors import RecombineError
@@ -75,6 +77,7 @@ if TYPE_CHECKING:
     from recombine.spaces.subset import SubsetSpace
     from recombine.stats.verdicts import Claim, judge, settle
     from recombine.store.store import Store
+    from recombine.supports.given import Given
     from recombine.supports.listed import Listed
     from recombine.supports.missing_part import MissingPart
     from recombine.supports.random import Random

@@ -171,6 +171,11 @@ def test_hard_combinations(made):
         "red + cube" in said["hard-combinations"].sentence
         and "p = 0.001" in said["hard-combinations"].because
     )
+    assert "Collect more of these" in said["hard-combinations"].sentence
+    # Where trained combinations score higher, one that was not trained on looks hard for that alone.
+    trained = split()
+    said = say(made(ROWS, scored(np.where(trained, 0.95, 0.6)), trained=trained), parts)
+    assert "not trained on: see to that first" in said["hard-combinations"].sentence
 
 
 def test_a_score_without_a_scale_is_only_compared(made):

@@ -130,8 +130,8 @@ def _model_limit(evidence: Evidence) -> Advice | None:
         return None
     return Advice(
         "coverage-fine-model-limit",
-        "Coverage is fine where all pairs met in training, and held-out combinations score lower there too: "
-        "the model, its size or its training is the limit, rather than pairs that are missing.",
+        "Where all pairs met in training, held-out combinations score lower all the same: no pair is missing there. "
+        "A larger model or longer training may help, or more combinations of any kind.",
         f"{_told(evidence, TRAINED, MET)}; difference {_interval(gap)}{_still(still)}",
     )
 
@@ -170,10 +170,15 @@ def _hard_combinations(evidence: Evidence) -> Advice | None:
     if not parts.interaction or not parts.hardest_pairs:
         return None
     names = [pair.name for pair in parts.hardest_pairs]
+    sentence = f"Some combinations are harder than their parts: {listed(names)}. "
+    if _clear(evidence.held_out_gap[0], evidence.margin):
+        # Where trained combinations score higher for having been trained on, what was not looks hard for that alone.
+        sentence += "Part of this may be that some were not trained on: see to that first, and audit again."
+    else:
+        sentence += "Collect more of these; more of their parts alone will not do."
     return Advice(
         "hard-combinations",
-        f"Some combinations are harder than their parts: {listed(names)}. Collect more of these; "
-        "more of their parts alone will not do.",
+        sentence,
         "; ".join(f"{fit.link} link: share {fit.share:.2f}, p = {fit.p:.3g}" for fit in parts.fits),
     )
 

@@ -218,7 +218,8 @@ def _pair_sentences(cells: Cells, atoms: Atoms, found: SupportFinding, unmet: Un
         for (a, b), score in zip(unmet.pairs[:3].tolist(), unmet.score[:3].tolist(), strict=True)
     ]
     pairs = counted(found.unmet_count, "evaluated pair")
-    return [f"{pairs} never met in training ({share}). Lowest scores: {', '.join(worst)}."]
+    first = "Lowest scores" if found.unmet_count > len(worst) else "Scores"
+    return [f"{pairs} never met in training ({share}). {first}: {', '.join(worst)}."]
 
 
 def _values(number: int) -> str:

@@ -1,0 +1,5 @@
+"""`python -m recombine` is `recombine`."""
+
+from recombine.cli.main import main
+
+main()

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 from jaxtyping import Float
-from scipy import sparse, stats
+from scipy import sparse
 from scipy.sparse import csgraph
 
 from recombine.errors import BadInput
@@ -112,5 +112,7 @@ def _coverage(
         return Coverage(strength, share, True, share, share)
     rng = np.random.default_rng([seed, strength])
     found = support.covers(space.sample_interactions(rng, strength, SAMPLES))
+    from scipy import stats  # Takes half a second to import, and most certificates are exact.
+
     interval = stats.binomtest(int(found.sum()), SAMPLES).proportion_ci(method="wilson")
     return Coverage(strength, float(found.mean()), False, float(interval.low), float(interval.high))

@@ -24,6 +24,7 @@ COUNT = """
 import duckdb, json, resource, sys, time
 began = time.perf_counter()
 connection = duckdb.connect(config={"memory_limit": f"{int(sys.argv[2]) // 2**20}MiB"})
+connection.execute("SET enable_progress_bar = false")
 rows = connection.execute("SELECT count(*) FROM read_csv(?)", [sys.argv[1]]).fetchone()[0]
 print(json.dumps({"rows": rows, "seconds": time.perf_counter() - began,
                   "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))

@@ -41,7 +41,7 @@ class Need:
 def need_of(advance: Any) -> Need | None:
     """What a compiled `advance` needs, as the compiler says; None where it does not say."""
     try:
-        stats = advance.compiled.memory_analysis()
+        stats = advance.memory
         new = max(0, stats.output_size_in_bytes - stats.alias_size_in_bytes)
         return Need(stats.argument_size_in_bytes, stats.temp_size_in_bytes + new)
     except (AttributeError, NotImplementedError, RuntimeError):

@@ -233,6 +233,11 @@ class Advance:
     static: Any
     """What of a state is no array."""
 
+    @functools.cached_property
+    def memory(self) -> Any:
+        """The compiler's account of memory. Asked for once: it takes longer than many a step."""
+        return self.compiled.memory_analysis()
+
     def __call__(self, state: TrainState, lane: Lane, active: Array) -> tuple[TrainState, Look]:
         after, look = self.compiled(*eqx.filter((state, lane), eqx.is_array), active)
         return eqx.combine(after, self.static), look

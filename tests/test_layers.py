@@ -28,6 +28,7 @@ ORDER = (
     "figures",
     "plan",
     "audit",
+    "pipelines",
     "studies",
     "report",
     "cli",

@@ -189,6 +189,59 @@ def audit(
 
 
 @app.command
+def audit_images(
+    pipeline: Annotated[
+        Path, Parameter(help="The folder of a diffusers text-to-image pipeline (safetensors only).")
+    ],
+    *,
+    prompts: Annotated[
+        list[str],
+        Parameter(negative="", help="Sets of prompts: animals, counting, ... or YAML files of your own."),
+    ],
+    out: Annotated[
+        Path, Parameter(name=("--out", "-o"), help="The folder for images and findings; run again to go on.")
+    ],
+    judge: Annotated[
+        str | None,
+        Parameter(help="file:LABELS.csv, module:function, clip:FOLDER, vqa:FOLDER or openai:URL."),
+    ] = None,
+    judge_model: Annotated[str | None, Parameter(help="The model that an endpoint is to ask.")] = None,
+    prompts_per_set: Annotated[int, Parameter(help="Different combinations of each set.")] = 100,
+    images_per_prompt: Annotated[int, Parameter(help="Made in one go: fewer need less memory.")] = 4,
+    steps: Annotated[int, Parameter(help="Of the schedule.")] = 30,
+    guidance: Annotated[float | None, Parameter(help="Else what the pipeline has of its own.")] = None,
+    size: Annotated[int | None, Parameter(help="Pixels of an edge; else what the pipeline has.")] = None,
+    seed: Annotated[int, Parameter(help="Of prompts, noise and bootstraps.")] = 0,
+    device: Annotated[str, Parameter(help="auto, cpu, cuda, cuda:1 or mps.")] = "auto",
+    precision: Annotated[str, Parameter(help="auto, float32, float16 or bfloat16.")] = "auto",
+    offload: Annotated[
+        bool, Parameter(negative="", help="Keep only the part at work on the accelerator.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Audit a text-to-image pipeline: what it fails to compose, and whether its blocks say so."""
+    from recombine.cli.audit_images import audit_images_command
+
+    audit_images_command(
+        pipeline,
+        out,
+        prompts=prompts,
+        judge=judge,
+        judge_model=judge_model,
+        prompts_per_set=prompts_per_set,
+        images_per_prompt=images_per_prompt,
+        steps=steps,
+        guidance=guidance,
+        size=size,
+        seed=seed,
+        device=device,
+        precision=precision,
+        offload=offload,
+        as_json=json,
+    )
+
+
+@app.command
 def plan(
     file: Annotated[
         Path | None, Parameter(help="A YAML or TOML file: factors and their levels, constraints, costs.")

@@ -81,7 +81,7 @@ def write_audit(audit: Audit, cells: Cells, path: str | Path) -> Path:
 def render_audit(audit: Audit, cells: Cells) -> str:
     """The page as text."""
     # Once and for all: whatever the names hold, nothing of it is hidden. The template escapes the rest.
-    audit, cells = _told(audit), _told(cells)
+    audit, cells = told(audit), told(cells)
     scores = [_score(audit, cells, index) for index in range(len(audit.scores))]
     drawn = drawn_figures([figure for score in scores for one in score.sections for figure in one.figures])
     left = iter(drawn)
@@ -107,16 +107,16 @@ def render_audit(audit: Audit, cells: Cells) -> str:
     )
 
 
-def _told(value: Any) -> Any:
+def told(value: Any) -> Any:
     """A record with all that cannot be seen in its texts told."""
     if isinstance(value, str):
         return plain(value)
     if isinstance(value, tuple):
-        return tuple(_told(one) for one in value)
+        return tuple(told(one) for one in value)
     if isinstance(value, dict):
-        return {_told(key): _told(one) for key, one in value.items()}
+        return {told(key): told(one) for key, one in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        named = {field.name: _told(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        named = {field.name: told(getattr(value, field.name)) for field in dataclasses.fields(value)}
         return dataclasses.replace(value, **named)
     return value
 

@@ -1,0 +1,240 @@
+"""A text-to-image pipeline from a local folder: safetensors only, no code from the folder, no network."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib
+import inspect
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+from recombine.errors import BadInput
+
+INDEX = "model_index.json"
+UNSAFE = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".msgpack", ".h5")
+"""Endings of weights that are pickled, or that PyTorch does not read."""
+LIBRARIES = ("diffusers", "transformers")
+PRECISIONS = ("auto", "float32", "float16", "bfloat16")
+DENOISERS = ("unet", "transformer")
+"""What is called at every step."""
+TAIL = 1 << 20
+"""Bytes at the end of a weights file that tell pipelines of one shape apart."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Loaded:
+    """A pipeline, ready to be called."""
+
+    pipe: Any
+    folder: Path
+    denoiser: str
+    """The name of what is called at every step."""
+    parameters: tuple[str, ...]
+    """Those of the pipeline's call."""
+    precision: str
+    device: str
+
+    @property
+    def network(self) -> Any:
+        return getattr(self.pipe, self.denoiser)
+
+
+def require_diffusers() -> tuple[Any, Any, Any]:
+    """PyTorch, diffusers and transformers, or an error that says how to get them."""
+    try:
+        found = tuple(importlib.import_module(name) for name in ("torch", "diffusers", "transformers"))
+    except ImportError as error:
+        raise BadInput(
+            f"Pipelines need diffusers and what belongs to it: {error}.",
+            fix="pip install 'recombine[diffusers]'; for a CPU install PyTorch's CPU build before (the default wheels "
+            "carry gigabytes for accelerators)",
+        ) from None
+    torch, diffusers, transformers = found
+    for library in (diffusers, transformers):
+        library.utils.logging.set_verbosity_error()
+        library.utils.logging.disable_progress_bar()
+    return torch, diffusers, transformers
+
+
+def load_pipeline(
+    folder: str | Path, *, device: str = "auto", precision: str = "auto", offload: bool = False
+) -> Loaded:
+    """The pipeline of a folder on a device. BadInput, before anything is loaded, where it is none or not safe."""
+    folder = Path(folder)
+    index = check_folder(folder)
+    torch, diffusers, _ = require_diffusers()
+    for name, library in components(index).items():
+        # Some parts of diffusers' pipelines are named by the pipeline. Anything else would be imported from anywhere.
+        if library not in (*LIBRARIES, None) and not hasattr(diffusers.pipelines, str(library)):
+            raise BadInput(
+                f"The component {name} in {folder} is of {library!r}, which is not loaded.",
+                fix=f"use components of {' and '.join(LIBRARIES)}",
+            )
+    denoiser = next((name for name in DENOISERS if components(index).get(name)), None)
+    if denoiser is None:
+        raise BadInput(
+            f"{index['_class_name']} in {folder} has neither a U-Net nor a transformer: its blocks cannot be found.",
+            fix=f"give a pipeline with a component called {' or '.join(DENOISERS)}",
+        )
+    device = chosen_device(torch, device)
+    if offload and device == "cpu":
+        raise BadInput("--offload is for an accelerator, and there is none.", fix="leave it out")
+    precision = chosen_precision(precision, device, denoiser)
+    pipe = _loaded(folder, index, diffusers, getattr(torch, precision))
+    parameters = _parameters(pipe)
+    pipe.set_progress_bar_config(disable=True)
+    if offload:
+        pipe.enable_model_cpu_offload(device=device)
+    else:
+        pipe.to(device)
+    return Loaded(pipe, folder, denoiser, parameters, precision, device)
+
+
+def _loaded(folder: Path, index: dict[str, Any], diffusers: Any, precision: Any) -> Any:
+    try:
+        with warnings.catch_warnings():
+            # Newer versions would have another name for the precision, older ones do not know it.
+            warnings.simplefilter("ignore", FutureWarning)
+            return diffusers.DiffusionPipeline.from_pretrained(
+                str(folder),
+                # Components that are known to be missing must be named so.
+                **{name: None for name, library in components(index).items() if library is None},
+                **({"variant": "fp16"} if _only_variant(folder, index) else {}),
+                torch_dtype=precision,
+                local_files_only=True,
+                use_safetensors=True,
+            )
+    except Exception as error:
+        raise BadInput(
+            f"The pipeline in {folder} cannot be loaded: {_first_line(error)}",
+            fix="load it with diffusers' DiffusionPipeline.from_pretrained, and save it anew with save_pretrained",
+        ) from error
+
+
+def _parameters(pipe: Any) -> tuple[str, ...]:
+    """What its call takes; BadInput if it does not make images from text alone."""
+    parameters = inspect.signature(type(pipe).__call__).parameters
+    needed = [
+        name
+        for name, one in parameters.items()
+        if one.default is one.empty
+        and name not in ("self", "prompt")
+        and one.kind is one.POSITIONAL_OR_KEYWORD
+    ]
+    if "prompt" not in parameters or needed:
+        raise BadInput(
+            f"{type(pipe).__name__} makes no images from text alone"
+            + (f": it needs {', '.join(needed)}." if needed else ": it takes no prompt."),
+            fix="give a text-to-image pipeline",
+        )
+    return tuple(parameters)
+
+
+def components(index: dict[str, Any]) -> dict[str, str | None]:
+    """The library of each component; None for those that are left out."""
+    return {
+        name: value[0]
+        for name, value in index.items()
+        if isinstance(value, list) and len(value) == 2 and isinstance(value[0], str | None)
+    }
+
+
+def check_folder(folder: Path) -> dict[str, Any]:
+    """What the folder says of itself; BadInput if it is no pipeline, or one that would run code on loading."""
+    if not (folder / INDEX).is_file():
+        what = "is no folder" if not folder.is_dir() else f"has no {INDEX}"
+        raise BadInput(
+            f"{folder} {what}: a pipeline that diffusers saved was expected.",
+            fix="give the folder into which pipe.save_pretrained(FOLDER) wrote it, or that `hf download` made",
+        )
+    try:
+        index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{folder / INDEX} cannot be read: {error}.") from error
+    if not isinstance(index, dict) or not index.get("_class_name"):
+        raise BadInput(f"{folder / INDEX} names no pipeline.", fix="save the pipeline anew")
+    if not isinstance(index["_class_name"], str):
+        raise BadInput(
+            f"The pipeline in {folder} comes with code of its own, which is not run.",
+            fix="use a pipeline that is part of diffusers",
+        )
+    for name, library in components(index).items():
+        if library is not None:
+            _check_component(folder, name, library)
+    return index
+
+
+def _check_component(folder: Path, name: str, library: str) -> None:
+    place = folder / name
+    if (folder / f"{library}.py").exists() or (place.is_dir() and list(place.glob("*.py"))):
+        raise BadInput(
+            f"The component {name} in {folder} comes with code of its own, which is not run.",
+            fix=f"use components of {' and '.join(LIBRARIES)}",
+        )
+    files = [one for one in place.glob("*") if one.is_file()] if place.is_dir() else []
+    unsafe = sorted(one.name for one in files if one.suffix in UNSAFE)
+    if unsafe and not any(one.suffix == ".safetensors" for one in files):
+        raise BadInput(
+            f"The weights of {name} in {folder} are {unsafe[0]}, which may hold code: only safetensors are read.",
+            fix="download the safetensors of the same pipeline; or load it where you trust it, and save it with "
+            "pipe.save_pretrained(FOLDER, safe_serialization=True)",
+        )
+
+
+def fingerprint(folder: Path) -> str:
+    """A hash of what the folder says and of the ends of its weights, so that other weights are told apart quickly."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.suffix not in (".json", ".safetensors", ".txt", ".model") or not path.is_file():
+            continue
+        digest.update(f"{path.relative_to(folder)} {path.stat().st_size}\n".encode())
+        with open(path, "rb") as file:
+            if path.suffix == ".safetensors":
+                file.seek(max(0, path.stat().st_size - TAIL))
+            digest.update(file.read(TAIL))
+    return digest.hexdigest()[:16]
+
+
+def chosen_device(torch: Any, device: str) -> str:
+    """The device; of its own accord an accelerator, if PyTorch sees one."""
+    if device == "auto":
+        if torch.cuda.is_available():
+            return "cuda"
+        return "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise BadInput(
+            f"The device {device!r} is not there: {_first_line(error)}", fix="--device cpu, or cuda, or mps"
+        ) from error
+    return device
+
+
+def chosen_precision(precision: str, device: str, denoiser: str) -> str:
+    """The precision; of its own accord 32 bits on a CPU, and elsewhere the 16 bits that the kind is usually run with."""
+    if precision not in PRECISIONS:
+        raise BadInput(f"There is no precision {precision!r}.", fix=f"one of {', '.join(PRECISIONS)}")
+    if precision != "auto":
+        return precision
+    if device == "cpu":
+        return "float32"
+    return "float16" if denoiser == "unet" else "bfloat16"
+
+
+def _only_variant(folder: Path, index: dict[str, Any]) -> bool:
+    """Whether the weights of some component are there in half precision only."""
+    for name in index:
+        files = (
+            [one.name for one in (folder / name).glob("*.safetensors")] if (folder / name).is_dir() else []
+        )
+        if files and all(".fp16." in one for one in files):
+            return True
+    return False
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:300] if lines else 'no message'}"

@@ -1,0 +1,118 @@
+"""Only pipelines are loaded, and nothing that could run code."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from recombine.errors import BadInput
+from recombine.pipelines.blocks import find_blocks
+from recombine.pipelines.loading import chosen_precision, fingerprint, load_pipeline
+
+
+def copied(folder, tmp_path):
+    return shutil.copytree(folder, tmp_path / "copy")
+
+
+def test_blocks_are_found_by_structure(unet, transformer):
+    assert list(find_blocks(load_pipeline(unet).network)) == [
+        "down_blocks.0",
+        "down_blocks.1",
+        "mid_block",
+        "up_blocks.0",
+        "up_blocks.1",
+    ]
+    network = load_pipeline(transformer).network
+    assert list(find_blocks(network)) == [f"transformer_blocks.{n}" for n in range(3)]
+    assert list(find_blocks(network, most=2)) == ["transformer_blocks.0", "transformer_blocks.2"]
+
+
+def test_no_pipeline(tmp_path):
+    with pytest.raises(BadInput, match="is no folder"):
+        load_pipeline(tmp_path / "nothing")
+    with pytest.raises(BadInput, match=r"no model_index\.json"):
+        load_pipeline(tmp_path)
+    (tmp_path / "model_index.json").write_text("[")
+    with pytest.raises(BadInput, match="cannot be read"):
+        load_pipeline(tmp_path)
+    (tmp_path / "model_index.json").write_text("{}")
+    with pytest.raises(BadInput, match="names no pipeline"):
+        load_pipeline(tmp_path)
+
+
+def test_pickled_weights_are_refused_before_anything_is_loaded(unet, tmp_path):
+    folder = copied(unet, tmp_path)
+    (folder / "unet/diffusion_pytorch_model.safetensors").rename(folder / "unet/diffusion_pytorch_model.bin")
+    with pytest.raises(BadInput, match=r"diffusion_pytorch_model\.bin, which may hold code") as error:
+        load_pipeline(folder)
+    assert "safe_serialization" in str(error.value)
+
+
+def test_pickled_weights_beside_safe_ones_are_not_looked_at(unet, tmp_path):
+    folder = copied(unet, tmp_path)
+    (folder / "unet/diffusion_pytorch_model.bin").write_bytes(b"not even a pickle")
+    assert load_pipeline(folder).denoiser == "unet"
+
+
+def test_code_in_the_folder_is_not_run(unet, tmp_path):
+    folder = copied(unet, tmp_path)
+    index = json.loads((folder / "model_index.json").read_text())
+    (folder / "model_index.json").write_text(json.dumps(index | {"_class_name": ["mine", "Mine"]}))
+    with pytest.raises(BadInput, match="code of its own"):
+        load_pipeline(folder)
+    (folder / "model_index.json").write_text(json.dumps(index | {"unet": ["mine", "Mine"]}))
+    (folder / "mine.py").write_text("raise SystemExit")
+    with pytest.raises(BadInput, match="code of its own"):
+        load_pipeline(folder)
+    (folder / "mine.py").unlink()
+    with pytest.raises(BadInput, match="is of 'mine', which is not loaded"):
+        load_pipeline(folder)
+
+
+def test_a_damaged_pipeline_and_one_without_a_denoiser(unet, tmp_path):
+    folder = copied(unet, tmp_path)
+    (folder / "vae/diffusion_pytorch_model.safetensors").write_bytes(b"short")
+    with pytest.raises(BadInput, match="cannot be loaded"):
+        load_pipeline(folder)
+    index = json.loads((folder / "model_index.json").read_text())
+    (folder / "model_index.json").write_text(json.dumps({k: v for k, v in index.items() if k != "unet"}))
+    with pytest.raises(BadInput, match="neither a U-Net nor a transformer"):
+        load_pipeline(folder)
+
+
+def test_a_pipeline_without_prompts_is_refused(tmp_path):
+    from diffusers import DDPMPipeline, DDPMScheduler, UNet2DModel
+
+    network = UNet2DModel(
+        sample_size=8,
+        block_out_channels=(8,),
+        layers_per_block=1,
+        down_block_types=("DownBlock2D",),
+        up_block_types=("UpBlock2D",),
+        norm_num_groups=4,
+    )
+    DDPMPipeline(network, DDPMScheduler()).save_pretrained(tmp_path / "noise")
+    with pytest.raises(BadInput, match="takes no prompt"):
+        load_pipeline(tmp_path / "noise")
+
+
+def test_other_weights_are_told_apart(unet, transformer, tmp_path):
+    folder = copied(unet, tmp_path)
+    assert fingerprint(folder) == fingerprint(unet) != fingerprint(transformer)
+    weights = folder / "unet/diffusion_pytorch_model.safetensors"
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.write_bytes(bytes(data))
+    assert fingerprint(folder) != fingerprint(unet)
+
+
+def test_devices_and_precisions(unet):
+    assert chosen_precision("auto", "cuda", "unet") == "float16"
+    assert chosen_precision("auto", "cuda", "transformer") == "bfloat16"
+    assert chosen_precision("auto", "cpu", "unet") == "float32"
+    with pytest.raises(BadInput, match="no precision"):
+        chosen_precision("int8", "cpu", "unet")
+    with pytest.raises(BadInput, match="device 'cuda:7' is not there"):
+        load_pipeline(unet, device="cuda:7")

@@ -32,6 +32,8 @@ class Block(eqx.Module):
     scales: tuple[Float[Array, " width"], Float[Array, " width"]]
     bias: Float[Array, " hidden"]
     heads: int = eqx.field(static=True)
+    gates: Float[Array, " 2"] | None = None
+    """How much of what attention and layers find is added; None: all of it."""
 
     @staticmethod
     def draw(width: int, heads: int, key: Array) -> Block:
@@ -44,9 +46,10 @@ class Block(eqx.Module):
     def __call__(
         self, words: Float[Array, "word width"], real: Bool[Array, " word"]
     ) -> Float[Array, "word width"]:
-        words = words + self._attend(normalised(words, self.scales[0]), real)
+        attention, layers = (1.0, 1.0) if self.gates is None else self.gates
+        words = words + attention * self._attend(normalised(words, self.scales[0]), real)
         hidden = jax.nn.gelu(normalised(words, self.scales[1]) @ self.up + self.bias)
-        return words + hidden @ self.down
+        return words + layers * (hidden @ self.down)
 
     def _attend(
         self, words: Float[Array, "word width"], real: Bool[Array, " word"]
@@ -59,10 +62,11 @@ class Block(eqx.Module):
 
 
 class TextReader(Reader):
-    """Vectors of words and of their positions, blocks, then the mean over the words. Pads are not seen."""
+    """Vectors of words and of their positions, blocks, then the mean over the words. Pads are not seen, but for the first
+    of a text without words: what is withheld from a model is read as something of its own."""
 
     words: Float[Array, "vocabulary width"]
-    """The first is the pad's and never used."""
+    """The first is the pad's: what an empty text is read as."""
     positions: Float[Array, "word width"]
     blocks: tuple[Block, ...]
     scale: Float[Array, " width"]
@@ -78,6 +82,7 @@ class TextReader(Reader):
     def __call__(self, code: Float[Array, " code"]) -> Float[Array, " feature"]:
         ids = jnp.round(code).astype(jnp.int32)
         real = ids != PAD
+        real = real.at[0].set(real[0] | ~jnp.any(real))
         hidden = self.words[ids] + self.positions
         for block in self.blocks:
             hidden = block(hidden, real)

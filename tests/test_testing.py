@@ -14,8 +14,9 @@ from jaxtyping import Array
 from recombine.component import Component, find, kinds, resolve
 from recombine.encodings.base import Encoder
 from recombine.encodings.identity import Identity, IdentityEncoder
-from recombine.families.base import Batch, TaskScores
+from recombine.families.base import Batch, Family, TaskScores
 from recombine.families.hyperteacher import Hyperteacher, HyperteacherTeacher
+from recombine.families.scenes import Scenes
 from recombine.models.base import Edit, Trace, unedited
 from recombine.models.mlp import MLP, MLPNetwork
 from recombine.spaces.base import Space
@@ -63,14 +64,28 @@ EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("supports", "optimal"): [{"number": 8, "criterion": one} for one in ("d", "e", "usage", "pair-poor")],
     ("supports", "varied"): [{"number": 8, "strategy": one} for one in ("L", "diagonal", "walk")],
     ("supports", "gaps"): [{"number": 8, "parts": 0, "pairs": 1}],
+    ("supports", "missing-block"): [
+        {"values": {"colour": 1}, "ranges": {"shape": 2}},
+        {"ranges": {"shape": 1}},
+    ],
+    ("encodings", "unsaid"): [],  # It tells no combinations apart: tests/encodings/test_unsaid.py.
     ("families", "hyperteacher"): [{"inputs": 3, "hidden": 4, "outputs": 2, "layers": 2}],
     ("families", "lookup"): [{"inputs": 3, "hidden": 4, "outputs": 2, "coefficients": "k-hot"}],
     ("models", "mlp"): [{"width": 8, "depth": 2}, {"widths": [7]}],
     ("models", "transformer"): [{"width": 16, "layers": 2, "heads": 2, "context": 4}],
     ("models", "hypernetwork"): [{"hidden": 8}, {"hidden": 8, "layer_norm": True}],
+    ("models", "unet"): [{"width": 4, "condition": 8, "levels": 1, "square": 1}],
+    ("models", "convnet"): [{"width": 3, "levels": 2, "hidden": 8}],
     ("models", "constructed"): [],  # It is built from a teacher: tests/models/test_constructed.py.
 }
 """What to check besides a component's defaults, and instead of them where it has none."""
+
+
+SIZES: dict[str, dict[str, int]] = {
+    "unet": {"input_size": 3 * 8**2 + 1, "output_size": 3 * 8**2},
+    "convnet": {"input_size": 8**2},
+}
+"""Inputs and outputs of models that are not for all sizes."""
 
 
 def shipped(room: str) -> list[Any]:
@@ -92,7 +107,7 @@ def test_spaces(space: Space):
 def test_supports(support: Any, space: Space):
     if support.kind == "rings":
         space = RINGS[type(space)]
-    if support.kind == "varied":  # Strategies vary factors.
+    if support.kind in ("varied", "missing-block", "corner"):  # Of factors.
         space = RINGS[ProductSpace]
     check_support(support, space)
 
@@ -108,15 +123,18 @@ def test_families(family: Any, space: Space):
 @pytest.mark.parametrize("space", SPACES, ids=["subset", "product"])
 @pytest.mark.parametrize("encoding", shipped("encodings"))
 def test_encodings(encoding: Any, space: Space):
-    family = Hyperteacher(inputs=3, hidden=4, outputs=2)
+    family: Family = Hyperteacher(inputs=3, hidden=4, outputs=2)
     if encoding.kind == "sentences":  # Sentences are about products, and tell no coefficients.
         space, family = TOYS, Hyperteacher(inputs=3, hidden=4, outputs=2, coefficients="k-hot")
+    if encoding.kind == "captions":  # Captions are of scenes.
+        family = Scenes()
+        space = resolve("spaces", family.defaults["space"])
     check_encoding(encoding, space, family)
 
 
 @pytest.mark.parametrize("model", shipped("models"))
 def test_models(model: Any):
-    check_model(model)
+    check_model(model, **SIZES.get(model.kind, {}))
 
 
 @pytest.mark.parametrize("component", [*shipped("objectives"), *shipped("recipes"), *shipped("probes")])

@@ -1,0 +1,217 @@
+"""Small grey images of one shape, whose factors are to be read off: the classic test of disentanglement."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+from pydantic import Field
+
+from recombine.errors import BadInput, did_you_mean
+from recombine.families.base import Batch, Family, Task, TaskScores, Teacher
+from recombine.families.scene_rendering import SHAPES, Look, opacity
+from recombine.spaces.base import Space
+from recombine.spaces.product import ProductSpace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ORDERED = ("size", "column", "row")
+"""The factors whose values have an order, in the order of targets; shape comes before them."""
+FACTORS = ("shape", *ORDERED)
+SPACE: Mapping[str, tuple[str, ...] | int] = {"shape": SHAPES[:4], "size": 4, "column": 6, "row": 6}
+"""The space that goes with the family where none is given."""
+
+SMALLEST, LARGEST = 0.12, 0.22
+"""The radii of the first and the last size; those between are evenly apart."""
+EDGE = 0.3
+"""Where the first column and the first row are, as shares of an image's side; the last ones are as far from the other end."""
+DARK, LIGHT = (0.05, 0.3), (0.65, 0.95)
+"""The shades of backgrounds and of shapes."""
+
+
+def spaced(number: Int[Array, ""], levels: int, first: float, last: float) -> Float[Array, ""]:
+    """The value of a level where they are evenly apart."""
+    return first + (last - first) * number / (levels - 1)
+
+
+def standardised(number: Int[Array, ""], levels: int) -> Float[Array, ""]:
+    """The number of a level, with mean 0 and variance 1 over all levels."""
+    return (2 * number - (levels - 1)) * (3 / (levels**2 - 1)) ** 0.5
+
+
+class SpriteTeacher(Teacher):
+    """The renderer, on a space."""
+
+    space: ProductSpace = eqx.field(static=True)
+    pixels: int = eqx.field(static=True)
+    noise: float = eqx.field(static=True)
+
+    @abc.abstractmethod
+    def told(self, row: Int[Array, " slots"]) -> Int[Array, " slots"]:
+        """The combination that must be said where this one is seen."""
+
+    def task(self, row: Int[Array, " slots"], key: Array) -> Task:
+        return Task(row, jnp.ones(self.space.slots), self.space.vector(row))
+
+    def levels(self, row: Int[Array, " slots"]) -> dict[str, tuple[Int[Array, ""], int]]:
+        """The number of the value of each factor, and how many values there are. Shapes are numbered as in SHAPES."""
+        found = {
+            name: (row[place] - offset, len(values))
+            for place, ((name, values), offset) in enumerate(
+                zip(self.space.factors, self.space.offsets, strict=True)
+            )
+        }
+        number, count = found["shape"]
+        return found | {"shape": (_shapes(self.space)[number], count)}
+
+    def batch(self, task: Task, key: Array, samples: int) -> Batch:
+        seen, said = self.levels(task.combination), self.levels(self.told(task.combination))
+        look = Look(
+            shape=seen["shape"][0],
+            texture=jnp.zeros((), int),
+            centre=jnp.stack([spaced(*seen[name], EDGE, 1 - EDGE) for name in ("column", "row")]),
+            radius=spaced(*seen["size"], SMALLEST, LARGEST),
+        )
+        covered = opacity(look, self.pixels).ravel()
+
+        by_dark, by_light, by_noise = jax.random.split(key, 3)
+        dark = jax.random.uniform(by_dark, (samples, 1), minval=DARK[0], maxval=DARK[1])
+        light = jax.random.uniform(by_light, (samples, 1), minval=LIGHT[0], maxval=LIGHT[1])
+        images = 2 * (dark + covered * (light - dark)) - 1
+        images = images + self.noise * jax.random.normal(by_noise, images.shape)
+        targets = jnp.concatenate(
+            [self._shape(said["shape"][0]), jnp.stack([standardised(*said[name]) for name in ORDERED])]
+        )
+        label = jnp.stack([*(said[name][0] for name in FACTORS), *(jnp.array(said[n][1]) for n in ORDERED)])
+        return Batch(
+            inputs=images,
+            targets=jnp.broadcast_to(targets, (samples, len(targets))),
+            mask=jnp.ones(samples),
+            labels=jnp.broadcast_to(label.astype(jnp.int32), (samples, len(label))),
+        )
+
+    def _shape(self, number: Int[Array, ""]) -> Float[Array, " shape"]:
+        """One-hot over all shapes, with mean 0 and a total variance of 1 over those of the space."""
+        here = _shapes(self.space)
+        share = jnp.zeros(len(SHAPES)).at[here].set(1 / len(here))
+        return (jax.nn.one_hot(number, len(SHAPES)) - share) / (1 - 1 / len(here)) ** 0.5
+
+
+def _shapes(space: ProductSpace) -> Int[Array, " value"]:
+    """The number in SHAPES of each shape of a space."""
+    return jnp.array([SHAPES.index(value) for value in dict(space.factors)["shape"]])
+
+
+class SpriteFamily(Family, abc.ABC):
+    """Scores of what is said of sprites.
+
+    Every factor has a variance of 1 over the whole space, and R2 is measured by it on any set of combinations: where a
+    set holds one value of a factor only, it is 1 less the squared error and still says something. Metrics: `r2` (mean over
+    factors), `success` (every factor right: the nearest value is the true one), `r2_<factor>`, `right_<factor>`.
+    """
+
+    metric: ClassVar[str] = "r2"
+    defaults: ClassVar[Mapping[str, Any]] = {
+        "space": {"kind": "product", "factors": SPACE},
+        "encoding": "unsaid",
+        "model": "convnet",
+        "recipe": {"kind": "fast", "tasks": 128, "samples": 1, "steps": 500},
+    }
+    pixels: Literal[16, 32] = 16
+    """Pixels along each side."""
+    noise: float = Field(default=0.05, ge=0)
+    """The standard deviation of the noise on each pixel; pixels go from -1 to 1."""
+
+    def check(self, space: Space) -> None:
+        given = dict(space.factors) if isinstance(space, ProductSpace) else {}
+        if set(given) != set(FACTORS) or min(len(values) for values in given.values()) < 2:
+            raise BadInput(
+                f"Sprites have the factors {', '.join(FACTORS)}, each with two values at least. Got {space.title}.",
+                fix='space.factors={"shape": ["disc", "square"], "size": 3, "column": 4, "row": 4}, or leave the space '
+                "out: the family brings one",
+            )
+        for value in given["shape"]:
+            if value not in SHAPES:
+                raise BadInput(
+                    f"There is no shape called {value!r}.",
+                    fix=f"{did_you_mean(value, SHAPES)} The shapes: {', '.join(SHAPES)}",
+                )
+
+    @property
+    def input_size(self) -> int:
+        return self.pixels**2
+
+    @property
+    def output_size(self) -> int:
+        return len(SHAPES) + len(ORDERED)
+
+    def score(self, batch: Batch, predictions: Float[Array, "sample output"]) -> TaskScores:
+        assert batch.labels is not None
+        shapes = len(SHAPES)
+        error = (predictions - batch.targets) ** 2
+        by_factor = [error[:, :shapes].sum(axis=1), *error[:, shapes:].T]
+        # Within half the distance between neighbouring values, and at either end on its outer side.
+        levels = batch.labels[:, len(FACTORS) :].astype(jnp.float32)
+        number = jnp.round(predictions[:, shapes:] / (2 * (3 / (levels**2 - 1)) ** 0.5) + (levels - 1) / 2)
+        nearest = jnp.clip(number, 0, levels - 1) == batch.labels[:, 1 : len(FACTORS)]
+        right = [jnp.argmax(predictions[:, :shapes], axis=1) == batch.labels[:, 0], *nearest.T]
+
+        def total(values: Array) -> Float[Array, ""]:
+            return jnp.sum(batch.mask * values)
+
+        scores = {
+            "images": total(jnp.ones_like(batch.mask)),
+            "whole": total(jnp.all(jnp.stack(right), axis=0)),
+        }
+        for name, squares, good in zip(FACTORS, by_factor, right, strict=True):
+            scores |= {f"error_{name}": total(squares), f"hit_{name}": total(good)}
+        return scores
+
+    def headline(self, scores: TaskScores) -> Float[Array, ""]:
+        error = sum(jnp.sum(scores[f"error_{name}"]) for name in FACTORS)
+        return 1 - error / (len(FACTORS) * jnp.sum(scores["images"]))
+
+    def metrics(self, scores: TaskScores) -> dict[str, float]:
+        sums = {name: float(np.sum(np.asarray(values, float))) for name, values in scores.items()}
+        return {name: float(value) for name, value in _metrics(sums).items()}
+
+    def pooled(self, tasks: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+        counted = [f"{what}_{name}" for name in FACTORS for what in ("error", "hit")]
+        frame = tasks.groupby(by, sort=False, observed=True)[["images", "whole", *counted]].sum()
+        return frame.assign(**_metrics(frame)).reset_index()
+
+
+def _metrics(sums: Any) -> dict[str, Any]:
+    """From sums over tasks, as numbers or as columns."""
+    single = {f"r2_{name}": 1 - sums[f"error_{name}"] / sums["images"] for name in FACTORS}
+    mean = sum(single.values()) / len(FACTORS)
+    right = {f"right_{name}": sums[f"hit_{name}"] / sums["images"] for name in FACTORS}
+    return {"r2": mean, "success": sums["whole"] / sums["images"], **single, **right}
+
+
+class SpritesTeacher(SpriteTeacher):
+    """Says what is seen."""
+
+    def told(self, row: Int[Array, " slots"]) -> Int[Array, " slots"]:
+        return row
+
+
+class Sprites(SpriteFamily):
+    """Say shape, size, column and row of what an image shows, in numbers. Shades and noise tell nothing.
+
+    The image shows the combination, so the encoding must not tell it: `unsaid`.
+    """
+
+    kind: Literal["sprites"] = "sprites"
+
+    def draw(self, space: Space, key: Array) -> SpritesTeacher:
+        self.check(space)
+        assert isinstance(space, ProductSpace)
+        return SpritesTeacher(space, self.pixels, self.noise)

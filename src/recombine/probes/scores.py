@@ -14,7 +14,7 @@ from recombine.families.base import Family
 from recombine.models.base import Network
 from recombine.objectives.base import Objective
 from recombine.probes.base import Measured, Measurement
-from recombine.probes.tasks import over_tasks
+from recombine.probes.tasks import at_once, over_tasks
 from recombine.supports.regions import STRATA, stratum
 from recombine.training.prepare import Setting
 from recombine.training.program import draw_examples, score_tasks
@@ -72,7 +72,15 @@ class Scores(Measurement):
         tasks, names = np.repeat(rows, self.draws, axis=0), np.repeat(region, self.draws)
         compute = ScoreTask(config.family, config.objective, self.samples)
         parts = [
-            over_tasks(compute, setting, network, np.repeat(one, self.draws, axis=0), Stream.TEST, name)
+            over_tasks(
+                compute,
+                setting,
+                network,
+                np.repeat(one, self.draws, axis=0),
+                Stream.TEST,
+                name,
+                at_once(setting),
+            )
             for name, one in by_region.items()
             if len(one)
         ]

@@ -18,6 +18,14 @@ from recombine.training.streams import Stream, stream_key
 BATCH = 512
 """Tasks in one compiled call; the last batch is padded, so that every run of a shape shares one program."""
 
+FEW = 32
+"""The same where an answer is an image, drawn in many passes: of a padded batch every place costs as much."""
+
+
+def at_once(setting: Setting) -> int:
+    """Tasks that are answered in one compiled call."""
+    return FEW if setting.config.family.targets == "images" else BATCH
+
 
 def over_tasks(
     compute: Callable[..., PyTree],

@@ -1,0 +1,158 @@
+"""The images that a network draws, one or more of every combination, beside the training images nearest to them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Int
+from pydantic import PositiveInt
+
+from recombine.errors import BadInput
+from recombine.families.base import Family
+from recombine.models.base import Network
+from recombine.objectives.base import Objective
+from recombine.probes.base import Measured, Measurement
+from recombine.probes.tasks import at_once, over_tasks
+from recombine.supports.regions import distance, stratum
+from recombine.training.prepare import Setting
+from recombine.training.program import draw_examples
+from recombine.training.streams import Stream
+
+LEVELS = 255
+"""Pixels are kept as whole numbers from 0 to this."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PaintTask:
+    """An image of one task by the network and one by the renderer, each with its scores."""
+
+    family: Family
+    objective: Objective
+
+    def __call__(self, network: Network, teacher: Any, encoder: Any, row: Array, key: Array) -> Any:
+        by_data, by_model = jax.random.split(key)
+        _, code, batch = draw_examples(teacher, encoder, row, by_data, 1)
+        codes, batches = jax.tree.map(lambda leaf: leaf[None], (code, batch))
+        drawn = self.objective.evaluate(network, codes, batches, by_model)[0]
+        found = {"drawn": drawn[0], "real": batch.targets[0], "code": code}
+        for name, images in (("drawn", drawn), ("real", batch.targets)):
+            found |= {f"{name} {key}": value for key, value in self.family.score(batch, images).items()}
+        return found
+
+
+@dataclasses.dataclass(frozen=True)
+class RenderTask:
+    """An image of one task as the renderer makes it."""
+
+    def __call__(self, dynamic: Any, teacher: Any, encoder: Any, row: Array, key: Array) -> Any:
+        _, _, batch = draw_examples(teacher, encoder, row, key, 1)
+        return {"real": batch.targets[0]}
+
+
+class Gallery(Measurement):
+    """A drawn image of every combination (in small spaces), judged, with the nearest of many training images.
+
+    `checker_error` is the share of *rendered* images that the checker does not read back: the judge's own error.
+    `copied_<region>` is the share of drawn images that lie nearer to a training image than the nearest twentieth of fresh
+    rendered images of trained combinations do: about .05 where nothing is copied and all is as varied as it should be.
+    """
+
+    kind: Literal["gallery"] = "gallery"
+    combinations: PositiveInt = 256
+    """The most combinations of each region."""
+    draws: PositiveInt = 1
+    """Images of each combination."""
+    training_images: PositiveInt = 2048
+    """Training images among which the nearest is looked for, equally many of each trained combination."""
+
+    def measure(self, setting: Setting, network: Network) -> Measured:
+        config, regions = setting.config, setting.regions
+        if config.family.targets != "images":
+            raise BadInput(
+                f"A gallery shows images; the targets of {config.family.kind!r} are {config.family.targets}.",
+                fix="family=scenes",
+            )
+        number = self.combinations
+        by_region = {
+            "trained": regions.require("trained", number),
+            "held_out": regions.require("held_out", number, "test"),
+            "validation": regions.rows("held_out", number, "validation"),
+            "rest": regions.rows("rest", number),
+        }
+        by_region = {name: rows for name, rows in by_region.items() if len(rows)}
+        paint = PaintTask(config.family, config.objective)
+        parts = [
+            over_tasks(
+                paint,
+                setting,
+                network,
+                np.repeat(rows, self.draws, axis=0),
+                Stream.TEST,
+                f"gallery {name}",
+                at_once(setting),
+            )
+            for name, rows in by_region.items()
+        ]
+        found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        rows = np.repeat(np.concatenate([*by_region.values()]), self.draws, axis=0)
+        where = np.repeat([*by_region], [self.draws * len(some) for some in by_region.values()])
+        training = self._training(setting, by_region["trained"])
+        near, away = nearest(found["drawn"], training)
+        _, usual = nearest(found["real"], training)
+        summary = _summary(found, where, away, usual)
+        return Measured(
+            summary,
+            {
+                "combination": [config.space.name(row) for row in rows],
+                "constituents": [list(config.space.constituents(row)) for row in rows],
+                "region": where.tolist(),
+                "stratum": stratum(rows, regions.moment).tolist(),
+                "distance": distance(rows, by_region["trained"], config.space.width).tolist(),
+                "right": (found["drawn whole"] > 0).tolist(),
+                "away": away.tolist(),
+                "away_real": usual.tolist(),
+                "image": [shades(image) for image in found["drawn"]],
+                "nearest": [shades(training[one]) for one in near],
+                "rendered": [shades(image) for image in found["real"]],
+            },
+        )
+
+    def _training(
+        self, setting: Setting, trained: Int[np.ndarray, "n slots"]
+    ) -> Float[np.ndarray, "image pixel"]:
+        """Training images: the network met as many others, all alike."""
+        rows = np.repeat(trained, max(1, self.training_images // len(trained)), axis=0)
+        return over_tasks(RenderTask(), setting, None, rows, Stream.PROBE, "gallery training")["real"]
+
+
+def nearest(
+    images: Float[np.ndarray, "n pixel"], among: Float[np.ndarray, "m pixel"]
+) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Which of some images is nearest to each of others, and how far it is: the root mean square over pixels."""
+    images, among = np.asarray(images, np.float64), np.asarray(among, np.float64)
+    squares = (images**2).sum(1)[:, None] + (among**2).sum(1) - 2 * images @ among.T
+    near = squares.argmin(1)
+    return near, np.sqrt(np.maximum(squares.min(1), 0) / images.shape[1])
+
+
+def shades(image: Float[np.ndarray, " pixel"]) -> list[int]:
+    """The pixels of an image between -1 and 1 as whole numbers."""
+    return np.clip(np.round((np.asarray(image) + 1) / 2 * LEVELS), 0, LEVELS).astype(int).tolist()
+
+
+def _summary(
+    found: dict[str, np.ndarray], where: np.ndarray, away: np.ndarray, usual: np.ndarray
+) -> dict[str, float]:
+    """The judge's own error, and what is copied, by region."""
+    # Fresh images of *trained* combinations are the measure of what is usual.
+    close = float(np.quantile(usual[where == "trained"], 0.05))
+    summary = {"checker_error": float(np.mean(found["real whole"] < 1))}
+    for region in ("trained", "held_out"):
+        chosen = where == region
+        summary[f"copied_{region}"] = float(np.mean(away[chosen] < close))
+        summary[f"away_{region}"] = float(np.mean(away[chosen]))
+        summary[f"away_real_{region}"] = float(np.mean(usual[chosen]))
+    return summary

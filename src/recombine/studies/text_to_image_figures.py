@@ -1,0 +1,311 @@
+"""The figures of the study `text-to-image`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from recombine.figures.base import Figure
+from recombine.figures.dots import dots_info, draw_dots
+from recombine.figures.image_grid import draw_image_grid, image_grid_info
+from recombine.figures.lines import draw_lines, lines_info
+from recombine.figures.matrix import draw_matrix, matrix_info
+from recombine.probes.concepts import MEAN, MOMENTS, READING
+from recombine.spaces.product import ProductSpace
+from recombine.studies.base import Tables
+from recombine.studies.text_to_image_relation import RUN, by_combination, chosen, successes
+
+if TYPE_CHECKING:
+    from recombine.studies.text_to_image import TextToImage
+
+ARM_NAMES = {
+    "complete": "every pair of parts met",
+    "missing": "some pairs never met",
+    "corner": "around one combination",
+    "two things": "two things, every pair met",
+}
+REGIONS = {"trained": "trained on", "held_out": "held out", "validation": "held out", "rest": "held out"}
+KINDS = {"trained on": "trained on", "held out": "not trained on"}
+MEASURES = {
+    "success_in": "trained combinations",
+    "success_held_out": "held-out combinations",
+}
+BINS = 6
+"""Classes of decodability in the figure of the relation."""
+SHOWN = 10
+"""Images that are shown beside the training images nearest to them."""
+
+
+def figures(study: TextToImage, tables: Tables) -> list[Figure]:
+    """What is drawn, what is right, where the parts can be read, and whether that says what is right."""
+    found = [
+        _map(study, tables, arm)
+        for arm in ("complete", "missing", "corner")
+        if len(_gallery(study, tables, arm))
+    ]
+    found += [_pairs(study, tables)] if len(_gallery(study, tables, "two things")) else []
+    found += [
+        _success(study, tables),
+        _coverage(study, tables),
+        _blocks(study, tables),
+        _relation(study, tables),
+        _factors(study, tables),
+        _nearest(study, tables),
+    ]
+    if len(study.steps) > 1:
+        found.append(_learning(study, tables))
+    return found
+
+
+def _gallery(study: TextToImage, tables: Tables, arm: str) -> pd.DataFrame:
+    """The images of the first replicate, whatever they show."""
+    frame = chosen(tables.others["gallery"], study.usual)
+    return frame[(frame["arm"] == arm) & (frame["replicate"] == study.seeds[0])].assign(
+        kind=lambda one: one["region"].map(REGIONS)
+    )
+
+
+def _map(study: TextToImage, tables: Tables, arm: str) -> Figure:
+    """Every combination of one thing at its place on the map."""
+    space, _ = study.arms(study.usual["number"])[arm]
+    factors = dict(space.factors)
+    frame = _gallery(study, tables, arm)
+    parts = _parts(space, frame)
+    rows = [f"{size} {shape}" for shape in factors["shape"] for size in factors["size"]]
+    table = pd.DataFrame(
+        {
+            "row": parts["size"] + " " + parts["shape"],
+            "group": parts["colour"],
+            "place": [list(factors["place"]).index(place) for place in parts["place"]],
+            "image": frame["image"],
+            "kind": frame["kind"],
+            "right": frame["right"].astype(bool),
+            "name": frame["combination"],
+        }
+    )
+    info = image_grid_info(
+        table,
+        KINDS,
+        caption_lead=(
+            f"One image of every combination, drawn by the network of the first replicate ({ARM_NAMES[arm]}). The four of a "
+            f"colour were asked for at the {', '.join(factors['place'])}."
+        ),
+        rows=rows,
+        groups=list(factors["colour"]),
+    )
+    return Figure(
+        f"images_{arm}", f"What the network draws: {ARM_NAMES[arm]}", info.caption, draw_image_grid(info)
+    )
+
+
+def _pairs(study: TextToImage, tables: Tables) -> Figure:
+    """Scenes with two things: left ones in rows, right ones in columns."""
+    space, _ = study.arms(study.usual["number"])["two things"]
+    factors = dict(space.factors)
+    frame = _gallery(study, tables, "two things")
+    parts = _parts(space, frame)
+    table = pd.DataFrame(
+        {
+            "row": parts["left colour"] + " " + parts["left shape"],
+            "group": parts["right shape"],
+            "place": [list(factors["right colour"]).index(colour) for colour in parts["right colour"]],
+            "image": frame["image"],
+            "kind": frame["kind"],
+            "right": frame["right"].astype(bool),
+            "name": frame["combination"],
+        }
+    )
+    info = image_grid_info(
+        table,
+        KINDS,
+        caption_lead=(
+            "One image of every combination of two things, first replicate: the left thing by row, the right one's shape by "
+            f"group of columns and its colour ({', '.join(factors['right colour'])}) inside."
+        ),
+        rows=[f"{colour} {shape}" for shape in factors["left shape"] for colour in factors["left colour"]],
+        groups=list(factors["right shape"]),
+    )
+    return Figure("images_two_things", "Who has which colour?", info.caption, draw_image_grid(info))
+
+
+def _parts(space: ProductSpace, frame: pd.DataFrame) -> pd.DataFrame:
+    """The value of each factor in each combination."""
+    values = [value for _, some in space.factors for value in some]
+    names = [name for name, _ in space.factors]
+    told = [[values[int(part)] for part in parts] for parts in frame["constituents"]]
+    return pd.DataFrame(told, columns=names, index=frame.index)
+
+
+def _success(study: TextToImage, tables: Tables) -> Figure:
+    info = dots_info(
+        chosen(tables.runs, study.usual),
+        "arm",
+        MEASURES,
+        labels=ARM_NAMES,
+        ceiling=1.0,
+        x_title="share of images with every factor right",
+        caption_lead="Success in drawing what the caption says, by what was trained on.",
+    )
+    return Figure("success", "Does the network draw what it is asked for?", info.caption, draw_dots(info))
+
+
+def _coverage(study: TextToImage, tables: Tables) -> Figure:
+    table = by_combination(tables, study.usual)
+    steps = table["distance"].clip(upper=3).astype(int)
+    table = table.assign(
+        how=[
+            f"{'every pair met' if met >= 1 else 'a pair unmet'}, {step} step{'s' * (step != 1)} away"
+            for met, step in zip(table["pairs_met"], steps, strict=True)
+        ]
+    )
+    means = table.groupby(["arm", "how", "replicate"])["success"].mean().reset_index()
+    means["row"] = means["arm"].map(ARM_NAMES) + ": " + means["how"]
+    order = [
+        f"{arm}: {how}"
+        for arm in ARM_NAMES.values()
+        for how in sorted(set(table["how"]), key=lambda words: (not words.startswith("every"), words))
+    ]
+    info = dots_info(
+        means,
+        "row",
+        {"success": "success"},
+        labels=[row for row in order if row in set(means["row"])],
+        ceiling=1.0,
+        x_title="share of images with every factor right",
+        caption_lead=(
+            "Held-out combinations by what training showed of them: whether all their pairs of parts met, and how many parts "
+            "would have to change to arrive at a trained combination."
+        ),
+    )
+    return Figure("coverage", "Which held-out combinations fail?", info.caption, draw_dots(info))
+
+
+def _blocks(study: TextToImage, tables: Tables) -> Figure:
+    frame = chosen(tables.others["concepts"], study.usual)
+    frame = frame[(frame["combination"] == "") & (frame["network"] == "trained")]
+    frame = frame[frame["arm"] == "complete"].copy()
+    frame["moment"] = frame["moment"].replace("", "text")
+    moments = {"text": "text encoder", **{name: f"at {name}" for name, _ in MOMENTS}, MEAN: MEAN}
+    info = matrix_info(
+        frame,
+        "site",
+        "moment",
+        "selectivity",
+        "factor",
+        column_labels=moments,
+        row_labels={
+            READING: "text encoder",
+            **{site: site for site in frame["site"].unique() if site != READING},
+        },
+        row_title="block",
+        column_title="share of the way from noise to image",
+        value_title="selectivity",
+        caption_lead=(
+            "How well a linear map reads each factor of held-out combinations off each block while the image is drawn (R² less "
+            "that of codes that are random by combination; complete support)."
+        ),
+    )
+    return Figure("blocks", "Where, and when, can the parts be read?", info.caption, draw_matrix(info))
+
+
+def _relation(study: TextToImage, tables: Tables) -> Figure:
+    table = by_combination(tables, study.usual)
+    ranks = table.groupby(RUN)["decodability"].rank(pct=True)
+    table = table.assign(level=((ranks * BINS).clip(upper=BINS - 1e-9) // 1 + 0.5) / BINS)
+    info = lines_info(
+        table,
+        x="level",
+        y="success",
+        series="arm",
+        labels=ARM_NAMES,
+        log=False,
+        floor=0.0,
+        ceiling=1.0,
+        x_title="decodability of the combination: its rank within the run",
+        y_title="share of images with every factor right",
+        caption_lead=(
+            "Held-out combinations in six classes, from those whose parts are read worst off the chosen block to those read "
+            "best. A line that rises says that decodability tells failures apart within a run."
+        ),
+    )
+    return Figure("relation", "Does decodability say what will fail?", info.caption, draw_lines(info))
+
+
+def _factors(study: TextToImage, tables: Tables) -> Figure:
+    found = successes(tables, study.usual)
+    found = found[found["arm"] != "two things"]
+    rights = {
+        name: name.removeprefix("right ")
+        for name in found.columns
+        if name.startswith("right ") and found[name].notna().any()
+    }
+    means = found.groupby(RUN)[list(rights)].mean().reset_index()
+    info = dots_info(
+        means,
+        "arm",
+        rights,
+        labels=ARM_NAMES,
+        ceiling=1.0,
+        x_title="share of held-out images in which the factor is right",
+        caption_lead="Which part goes wrong: success on held-out combinations factor by factor.",
+    )
+    return Figure("factors", "Which part goes wrong?", info.caption, draw_dots(info))
+
+
+def _nearest(study: TextToImage, tables: Tables) -> Figure:
+    """Drawn images of held-out combinations above the training images nearest to them; in the order of the table."""
+    rows = []
+    names = {"image": "drawn", "nearest": "nearest training image", "rendered": "as rendered"}
+    for arm in ("complete", "missing"):
+        frame = _gallery(study, tables, arm)
+        frame = frame[frame["region"] == "held_out"].head(SHOWN)
+        for place, (_, one) in enumerate(frame.iterrows()):
+            rows += [
+                {
+                    "row": words,
+                    "group": ARM_NAMES[arm],
+                    "place": place,
+                    "image": one[column],
+                    "kind": "held out" if column != "nearest" else "trained on",
+                    "right": bool(one["right"]) if column == "image" else None,
+                    "name": one["combination"],
+                }
+                for column, words in names.items()
+            ]
+    columns = ["row", "group", "place", "image", "kind", "right", "name"]
+    info = image_grid_info(
+        pd.DataFrame(rows, columns=columns),
+        KINDS,
+        caption_lead=(
+            "The first held-out combinations of the first replicate: what the network drew, the training image nearest to it "
+            "(root mean square over pixels), and an image of the combination as the renderer makes it."
+        ),
+        rows=list(names.values()),
+    )
+    return Figure("nearest", "Is it copied from training?", info.caption, draw_image_grid(info))
+
+
+def _learning(study: TextToImage, tables: Tables) -> Figure:
+    usual = study.usual
+    frame = tables.runs[tables.runs["arm"] == "complete"]
+    frame = frame[(frame["width"] == usual["width"]) & (frame["number"] == usual["number"])]
+    names = {
+        f"right_{factor}_held_out": factor
+        for factor in ("colour", "place", "size", "shape")
+        if f"right_{factor}_held_out" in frame
+    }
+    long = frame.melt(["replicate", "steps"], list(names), var_name="factor", value_name="right")
+    info = lines_info(
+        long,
+        x="steps",
+        y="right",
+        series="factor",
+        labels=names,
+        floor=0.0,
+        ceiling=1.0,
+        x_title="steps of training",
+        y_title="share of held-out images in which it is right",
+        caption_lead="The order in which concepts are learned: success on held-out combinations, factor by factor.",
+    )
+    return Figure("learning_order", "Which concept comes first?", info.caption, draw_lines(info))

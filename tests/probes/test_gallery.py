@@ -1,0 +1,77 @@
+"""The gallery: nearest images against brute force, and what it says of copies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from recombine.errors import BadInput
+from recombine.probes.gallery import Gallery, _summary, nearest, shades
+from recombine.supports.random import Random
+from recombine.training.config import RunConfig
+from recombine.training.prepare import Setting
+
+
+def test_the_nearest_is_the_nearest():
+    rng = np.random.default_rng(0)
+    images, among = rng.uniform(-1, 1, (7, 12)), rng.uniform(-1, 1, (20, 12))
+    near, away = nearest(images, among)
+    apart = cdist(images, among)
+    np.testing.assert_array_equal(near, apart.argmin(1))
+    np.testing.assert_allclose(away, apart.min(1) / 12**0.5)
+    assert nearest(among[3:4], among)[0] == [3]
+
+
+def test_shades_are_whole_numbers():
+    assert shades(np.array([-1.0, 0.0, 1.0, 7.0])) == [0, 128, 255, 255]
+
+
+def test_copies_are_seen():
+    """Images that lie on training images are all copied; images as far as real ones are one in twenty."""
+    rng = np.random.default_rng(1)
+    usual = rng.uniform(0.2, 0.4, 4000)
+    where = np.repeat(["trained", "held_out"], 2000)
+    found = {"real whole": np.ones(4000)}
+    same = _summary(found, where, usual[rng.permutation(4000)], usual)
+    assert same["copied_trained"] == pytest.approx(0.05, abs=0.02)
+    assert same["copied_held_out"] == pytest.approx(0.05, abs=0.02)
+    copied = _summary(found, where, np.where(where == "held_out", 0.01, usual), usual)
+    assert copied["copied_held_out"] == 1.0
+    assert copied["copied_trained"] == pytest.approx(0.05, abs=0.02)
+    assert _summary({"real whole": np.array([1.0, 0.0, 1.0, 1.0])}, where[::1000], usual[:4], usual[:4])[
+        "checker_error"
+    ] == pytest.approx(0.25)
+
+
+def test_every_combination_is_drawn():
+    config = RunConfig.model_validate(
+        {
+            "family": "scenes",
+            "space": {"kind": "product", "factors": {"shape": ["disc", "square"], "colour": ["red", "blue", "white"],
+                                                     "size": ["small", "large"]}},
+            "support": Random(number=6),
+            "encoding": {"kind": "captions", "width": 8, "heads": 2},
+            "model": {"kind": "unet", "width": 4, "condition": 8},
+            "objective": {"kind": "flow-matching", "steps": 2},
+        }
+    )  # fmt: skip
+    setting = Setting(config)
+    found = Gallery(training_images=64).measure(setting, setting.network())
+    assert sorted(found.columns["combination"]) == sorted(
+        config.space.name(row) for row in np.stack(np.meshgrid([0, 1], [2, 3, 4], [5, 6]), -1).reshape(-1, 3)
+    )
+    assert found.columns["region"].count("trained") == 6
+    assert {len(image) for image in found.columns["image"]} == {3 * 16 * 16}
+    assert found.summary["checker_error"] == 0.0
+    away = [
+        a
+        for a, region in zip(found.columns["distance"], found.columns["region"], strict=True)
+        if region == "trained"
+    ]
+    assert set(away) == {0}
+
+
+def test_families_without_images_are_refused(tiny):
+    with pytest.raises(BadInput, match="shows images"):
+        Gallery().measure(Setting(tiny()), Setting(tiny()).network())

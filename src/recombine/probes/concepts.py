@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import numpy as np
@@ -26,8 +27,14 @@ MOMENTS: tuple[tuple[str, float], ...] = (("0.3", 0.3), ("0.5", 0.5), ("0.7", 0.
 """Shares of the way from noise to image at which a network is looked into."""
 MEAN = "mean"
 """The mean over these moments."""
+EARLY = MOMENTS[0][0]
+"""The first of them: little of the image is there yet."""
 READING = "reading"
 """What the text encoder made of the caption: the same at every moment."""
+
+SHARE = 3
+"""Of every site as many principal components are read as there are combinations to fit on, divided by this: with as many
+channels as combinations a code that is random by combination would be known by heart, and sites of any width compare."""
 
 FEWEST = 8
 """Held-out combinations without which nothing can be fitted on some and scored on others."""
@@ -83,11 +90,13 @@ class Concepts(Measurement):
     """R2 of ridge maps from a block, pooled over positions, to each factor of the combination that was asked for.
 
     The intrinsic form: fitted on half of the held-out combinations (test side), scored on the other half, both ways
-    round. Which site and moment count is chosen on validation combinations (`chosen`); the text encoder and an untrained
-    network are read in the same way. Rows with a combination say how well the chosen site tells that combination.
+    round, from equally many principal components of every site. Which site and moment count is chosen on validation
+    combinations: among all (`use` is `chosen`) and among those of the first moment (`early`). The text encoder (`text`) and an
+    untrained network are read in the same way. Rows with a combination say how well such a site tells that combination.
     """
 
     kind: Literal["concepts"] = "concepts"
+    version: ClassVar[int] = 2
     combinations: PositiveInt = 256
     """The most held-out combinations of each side."""
     draws: PositiveInt = 4
@@ -120,15 +129,19 @@ class Concepts(Measurement):
             seen = {side: self._seen(setting, which, objective, some, side) for side, some in rows.items()}
             found = read_sites(seen["test"], seen["validation"], columns, setting.config.seeds.support)
             best = chosen_site(found)
+            uses = {READING: "text", chosen_site(found, EARLY): "early", best: "chosen"}
             suffix = "" if kind == "trained" else "_untrained"
             for site, read in found.items():
-                records += _records(kind, site, read, site == best)
-                if site in (best, READING):
-                    records += _of_combinations(kind, site, read, names, site == best)
-                    short = f"{'text' if site == READING else 'concepts'}{suffix}"
-                    summary[f"{short}_r2"] = float(np.mean([*read.r2.values()]))
-                    gaps = [read.r2[factor] - read.control[factor] for factor in read.r2]
-                    summary[f"{short}_selectivity"] = float(np.mean(gaps))
+                records += _records(kind, site, read, uses.get(site, ""))
+            # One site may be both: the best of all, and the best of the first moment.
+            for site, use in ((best, "chosen"), (chosen_site(found, EARLY), "early"), (READING, "text")):
+                if site not in found:
+                    continue
+                read, short = found[site], {"chosen": "concepts", "early": "early", "text": "text"}[use]
+                records += _of_combinations(kind, site, read, names, use)
+                summary[f"{short}{suffix}_r2"] = float(np.mean([*read.r2.values()]))
+                gaps = [read.r2[factor] - read.control[factor] for factor in read.r2]
+                summary[f"{short}{suffix}_selectivity"] = float(np.mean(gaps))
             summary |= {f"r2_{_plain(factor)}{suffix}": value for factor, value in found[best].r2.items()}
         return Measured(summary, {name: [record[name] for record in records] for name in records[0]})
 
@@ -160,76 +173,93 @@ def read_sites(test: Seen, validation: Seen, columns: dict[str, slice], seed: in
     }
 
 
-def chosen_site(found: dict[str, Read]) -> str:
-    """The block and moment that validation combinations are read best from; the text encoder is none."""
-    blocks = [site for site in found if site != READING]
+def chosen_site(found: dict[str, Read], moment: str | None = None) -> str:
+    """The block and moment (or the block at a moment) that validation combinations are read best from.
+
+    The text encoder is no block.
+    """
+    blocks = [site for site in found if site != READING and (moment is None or site.endswith(f"@ {moment}"))]
     return max(blocks, key=lambda site: np.mean([*found[site].validation.values()]))
 
 
+class _Fold(NamedTuple):
+    """A probe fitted on half of the test combinations: what it says of others."""
+
+    validation: Float[np.ndarray, "task width"]
+    score: Float[np.ndarray, "task width"]
+    control: Float[np.ndarray, "task width"]
+    """Of the random codes, on other tasks of the combinations that it was fitted on."""
+    known: Float[np.ndarray, "task width"]
+    """What they are."""
+
+
+def _fold(fit: Seen, score: Seen, validation: Seen, site: str) -> _Fold:
+    width = fit.values["vector"].shape[1]
+    draws = len(fit.values["vector"]) // len(fit.rows)
+    # Every other task is kept: the control is asked about other tasks of the same combinations.
+    kept = np.arange(len(fit.values["vector"])) % draws % 2 == 1
+    targets = np.concatenate([fit.values["vector"], fit.values["control"]], axis=1)
+    project = components(fit.values[site][~kept], max(1, len(fit.rows) // SHARE))
+    ridge = RidgePath(project(fit.values[site][~kept]), targets[~kept])
+    asked = project(validation.values[site])
+
+    def quality(strength: float) -> float:
+        return mean_r2(validation.values["vector"], ridge.predict(asked, strength)[:, :width])
+
+    best = max(STRENGTHS, key=quality)
+    again = kept if kept.any() else ~kept
+    return _Fold(
+        ridge.predict(asked, best)[:, :width],
+        ridge.predict(project(score.values[site]), best)[:, :width],
+        ridge.predict(project(fit.values[site][again]), best)[:, width:],
+        fit.values["control"][again],
+    )
+
+
+def components(
+    features: Float[np.ndarray, "n d"], number: int
+) -> Callable[[Float[np.ndarray, "m d"]], Float[np.ndarray, "m k"]]:
+    """The projection on the first principal components of some features."""
+    features = np.asarray(features, np.float64)
+    mean = features.mean(0)
+    axes = np.linalg.svd(features - mean, full_matrices=False)[2][:number]
+    return lambda others: (np.asarray(others, np.float64) - mean) @ axes.T
+
+
 def _read(test: Seen, validation: Seen, site: str, columns: dict[str, slice]) -> Read:
-    number = len(test.rows)
-    even = np.arange(number) % 2 == 0
+    even = np.arange(len(test.rows)) % 2 == 0
+    found = Read({}, {}, {}, {factor: np.empty(len(test.rows)) for factor in columns})
     folds = []
     for half in (even, ~even):
         fit, score = test.take(half), test.take(~half)
-        draw = np.arange(len(fit.values["vector"])) % (len(fit.values["vector"]) // len(fit.rows))
-        # Every other task is kept: the control is asked about other tasks of the same combinations.
-        kept = draw % 2 == 1 if draw.max() else np.zeros(len(draw), bool)
-        targets = np.concatenate([fit.values["vector"], fit.values["control"]], axis=1)
-        ridge = RidgePath(fit.values[site][~kept], targets[~kept])
-        width = fit.values["vector"].shape[1]
-        strength = max(
-            STRENGTHS,
-            key=lambda one, ridge=ridge, width=width: mean_r2(
-                validation.values["vector"], ridge.predict(validation.values[site], one)[:, :width]
-            ),
-        )
-        guess = ridge.predict(score.values[site], strength)[:, :width]
-        choice = ridge.predict(validation.values[site], strength)[:, :width]
-        again = ridge.predict(fit.values[site][kept if kept.any() else ~kept], strength)[:, width:]
-        known = fit.values["control"][kept if kept.any() else ~kept]
-        spread = ((score.values["vector"] - score.values["vector"].mean(0)) ** 2).mean(0)
-        wrong = (score.values["vector"] - guess) ** 2
-        draws = len(wrong) // len(score.rows)
-        folds.append(
-            {
-                "validation": {
-                    factor: mean_r2(validation.values["vector"][:, where], choice[:, where])
-                    for factor, where in columns.items()
-                },
-                "r2": {
-                    factor: mean_r2(score.values["vector"][:, where], guess[:, where])
-                    for factor, where in columns.items()
-                },
-                "control": {
-                    factor: mean_r2(known[:, where], again[:, where]) for factor, where in columns.items()
-                },
-                "errors": {
-                    factor: wrong[:, where].sum(1).reshape(-1, draws).mean(1)
-                    / max(float(spread[where].sum()), 1e-30)
-                    for factor, where in columns.items()
-                },
-            }
-        )
-
-    def mean(name: str) -> dict[str, float]:
-        return {factor: float(np.mean([fold[name][factor] for fold in folds])) for factor in columns}
-
-    errors = {factor: np.empty(number) for factor in columns}
-    for fold, half in zip(folds, (even, ~even), strict=True):
-        for factor in columns:
-            errors[factor][~half] = fold["errors"][factor]
-    return Read(mean("validation"), mean("r2"), mean("control"), errors)
+        folds.append((score.values["vector"], _fold(fit, score, validation, site)))
+        wanted, fold = folds[-1]
+        wrong, spread = (wanted - fold.score) ** 2, wanted.var(0)
+        draws = len(wanted) // len(score.rows)
+        for factor, where in columns.items():
+            errors = wrong[:, where].sum(1).reshape(-1, draws).mean(1)
+            found.errors[factor][~half] = errors / max(float(spread[where].sum()), 1e-30)
+    asked = validation.values["vector"]
+    for factor, where in columns.items():
+        pairs = {
+            "validation": [(asked, fold.validation) for _, fold in folds],
+            "r2": [(wanted, fold.score) for wanted, fold in folds],
+            "control": [(fold.known, fold.control) for _, fold in folds],
+        }
+        for name, both in pairs.items():
+            r2 = np.mean([mean_r2(truth[:, where], guess[:, where]) for truth, guess in both])
+            getattr(found, name)[factor] = float(r2)
+    return found
 
 
-def _records(kind: str, site: str, read: Read, best: bool) -> list[dict[str, Any]]:
+def _records(kind: str, site: str, read: Read, use: str) -> list[dict[str, Any]]:
     block, _, moment = site.partition(" @ ")
     return [
         {
             "network": kind,
             "site": block,
             "moment": moment,
-            "chosen": best,
+            "use": use,
             "factor": factor,
             "combination": "",
             "r2": read.r2[factor],
@@ -240,14 +270,14 @@ def _records(kind: str, site: str, read: Read, best: bool) -> list[dict[str, Any
     ]
 
 
-def _of_combinations(kind: str, site: str, read: Read, names: list[str], best: bool) -> list[dict[str, Any]]:
+def _of_combinations(kind: str, site: str, read: Read, names: list[str], use: str) -> list[dict[str, Any]]:
     block, _, moment = site.partition(" @ ")
     return [
         {
             "network": kind,
             "site": block,
             "moment": moment,
-            "chosen": best,
+            "use": use,
             "factor": factor,
             "combination": name,
             "r2": float(1 - error),

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any, Literal
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 from pydantic import PositiveInt
@@ -21,26 +22,31 @@ from recombine.training.prepare import Setting
 from recombine.training.program import draw_examples
 from recombine.training.streams import Stream
 
+NOISE = 0.2
+"""The standard deviation of the noise with which the checker is tried; pixels go from -1 to 1."""
 LEVELS = 255
 """Pixels are kept as whole numbers from 0 to this."""
 
 
 @dataclasses.dataclass(frozen=True)
 class PaintTask:
-    """An image of one task by the network and one by the renderer, each with its scores."""
+    """An image of one task by the network and one by the renderer, and whether each is right."""
 
     family: Family
     objective: Objective
 
     def __call__(self, network: Network, teacher: Any, encoder: Any, row: Array, key: Array) -> Any:
-        by_data, by_model = jax.random.split(key)
+        by_data, by_model, by_noise = jax.random.split(key, 3)
         _, code, batch = draw_examples(teacher, encoder, row, by_data, 1)
         codes, batches = jax.tree.map(lambda leaf: leaf[None], (code, batch))
         drawn = self.objective.evaluate(network, codes, batches, by_model)[0]
-        found = {"drawn": drawn[0], "real": batch.targets[0], "code": code}
-        for name, images in (("drawn", drawn), ("real", batch.targets)):
-            found |= {f"{name} {key}": value for key, value in self.family.score(batch, images).items()}
-        return found
+        noised = jnp.clip(batch.targets + NOISE * jax.random.normal(by_noise, batch.targets.shape), -1, 1)
+        # All at once, so that the checker is compiled once.
+        every = jnp.stack([drawn, batch.targets, noised])
+        whole = jax.vmap(self.family.score, in_axes=(None, 0))(batch, every)["whole"]
+        names = ("drawn", "real", "noised")
+        right = {f"{name} whole": value for name, value in zip(names, whole, strict=True)}
+        return {"drawn": drawn[0], "real": batch.targets[0]} | right
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,11 +59,13 @@ class RenderTask:
 
 
 class Gallery(Measurement):
-    """A drawn image of every combination (in small spaces), judged, with the nearest of many training images.
+    """A drawn image of every combination (in small spaces), judged, with the nearest of many images like those of training.
 
-    `checker_error` is the share of *rendered* images that the checker does not read back: the judge's own error.
-    `copied_<region>` is the share of drawn images that lie nearer to a training image than the nearest twentieth of fresh
-    rendered images of trained combinations do: about .05 where nothing is copied and all is as varied as it should be.
+    Training renders images of the trained combinations and never the same twice; so does this. `checker_error` and
+    `checker_error_noised` are the shares of *rendered* images, clean and with noise, that the checker does not read back: the
+    judge's own error. `copied_right` is the share of the right images of held-out combinations that lie nearer to an image of a
+    trained one than the nearest twentieth of rendered images of these combinations do: .05 where nothing is copied.
+    `copied_wrong` is the same of the wrong ones: where a network falls back to what it was trained on, it is large.
     """
 
     kind: Literal["gallery"] = "gallery"
@@ -66,7 +74,7 @@ class Gallery(Measurement):
     draws: PositiveInt = 1
     """Images of each combination."""
     training_images: PositiveInt = 2048
-    """Training images among which the nearest is looked for, equally many of each trained combination."""
+    """Images like those of training among which the nearest is looked for, equally many of each trained combination."""
 
     def measure(self, setting: Setting, network: Network) -> Measured:
         config, regions = setting.config, setting.regions
@@ -123,7 +131,7 @@ class Gallery(Measurement):
     def _training(
         self, setting: Setting, trained: Int[np.ndarray, "n slots"]
     ) -> Float[np.ndarray, "image pixel"]:
-        """Training images: the network met as many others, all alike."""
+        """Images as the network met them, though not the very same."""
         rows = np.repeat(trained, max(1, self.training_images // len(trained)), axis=0)
         return over_tasks(RenderTask(), setting, None, rows, Stream.PROBE, "gallery training")["real"]
 
@@ -146,13 +154,19 @@ def shades(image: Float[np.ndarray, " pixel"]) -> list[int]:
 def _summary(
     found: dict[str, np.ndarray], where: np.ndarray, away: np.ndarray, usual: np.ndarray
 ) -> dict[str, float]:
-    """The judge's own error, and what is copied, by region."""
-    # Fresh images of *trained* combinations are the measure of what is usual.
-    close = float(np.quantile(usual[where == "trained"], 0.05))
-    summary = {"checker_error": float(np.mean(found["real whole"] < 1))}
+    """The judge's own error, and what lies too near to training."""
+    summary = {
+        "checker_error": float(np.mean(found["real whole"] < 1)),
+        "checker_error_noised": float(np.mean(found["noised whole"] < 1)),
+    }
+    held_out = where == "held_out"
+    # Rendered images of the *same* combinations are the measure of what is usual.
+    close = float(np.quantile(usual[held_out], 0.05))
+    for name, right in (("right", found["drawn whole"] > 0), ("wrong", found["drawn whole"] < 1)):
+        chosen = held_out & right
+        if chosen.any():
+            summary[f"copied_{name}"] = float(np.mean(away[chosen] < close))
     for region in ("trained", "held_out"):
-        chosen = where == region
-        summary[f"copied_{region}"] = float(np.mean(away[chosen] < close))
-        summary[f"away_{region}"] = float(np.mean(away[chosen]))
-        summary[f"away_real_{region}"] = float(np.mean(usual[chosen]))
+        summary[f"away_{region}"] = float(np.mean(away[where == region]))
+        summary[f"away_real_{region}"] = float(np.mean(usual[where == region]))
     return summary

@@ -14,7 +14,7 @@ from recombine.figures.matrix import draw_matrix, matrix_info
 from recombine.probes.concepts import MEAN, MOMENTS, READING
 from recombine.spaces.product import ProductSpace
 from recombine.studies.base import Tables
-from recombine.studies.text_to_image_relation import RUN, by_combination, chosen, successes
+from recombine.studies.text_to_image_relation import RUN, by_combination, of_size, successes
 
 if TYPE_CHECKING:
     from recombine.studies.text_to_image import TextToImage
@@ -23,7 +23,7 @@ ARM_NAMES = {
     "complete": "every pair of parts met",
     "missing": "some pairs never met",
     "corner": "around one combination",
-    "two things": "two things, every pair met",
+    "two things": "two things",
 }
 REGIONS = {"trained": "trained on", "held_out": "held out", "validation": "held out", "rest": "held out"}
 KINDS = {"trained on": "trained on", "held out": "not trained on"}
@@ -39,6 +39,8 @@ SHOWN = 10
 
 def figures(study: TextToImage, tables: Tables) -> list[Figure]:
     """What is drawn, what is right, where the parts can be read, and whether that says what is right."""
+    if not len(successes(tables, study.sizes)):
+        return []  # Nothing was measured.
     found = [
         _map(study, tables, arm)
         for arm in ("complete", "missing", "corner")
@@ -60,7 +62,11 @@ def figures(study: TextToImage, tables: Tables) -> list[Figure]:
 
 def _gallery(study: TextToImage, tables: Tables, arm: str) -> pd.DataFrame:
     """The images of the first replicate, whatever they show."""
-    frame = chosen(tables.others["gallery"], study.usual)
+    frame = of_size(
+        tables.others["gallery"],
+        study.sizes,
+        ["region", "image", "nearest", "rendered", "right", "combination", "constituents"],
+    )
     return frame[(frame["arm"] == arm) & (frame["replicate"] == study.seeds[0])].assign(
         kind=lambda one: one["region"].map(REGIONS)
     )
@@ -139,7 +145,7 @@ def _parts(space: ProductSpace, frame: pd.DataFrame) -> pd.DataFrame:
 
 def _success(study: TextToImage, tables: Tables) -> Figure:
     info = dots_info(
-        chosen(tables.runs, study.usual),
+        of_size(tables.runs, study.sizes, list(MEASURES)),
         "arm",
         MEASURES,
         labels=ARM_NAMES,
@@ -151,7 +157,7 @@ def _success(study: TextToImage, tables: Tables) -> Figure:
 
 
 def _coverage(study: TextToImage, tables: Tables) -> Figure:
-    table = by_combination(tables, study.usual)
+    table = by_combination(tables, study.sizes)
     steps = table["distance"].clip(upper=3).astype(int)
     table = table.assign(
         how=[
@@ -160,7 +166,7 @@ def _coverage(study: TextToImage, tables: Tables) -> Figure:
         ]
     )
     means = table.groupby(["arm", "how", "replicate"])["success"].mean().reset_index()
-    means["row"] = means["arm"].map(ARM_NAMES) + ": " + means["how"]
+    means["row"] = [f"{ARM_NAMES[arm]}: {how}" for arm, how in zip(means["arm"], means["how"], strict=True)]
     order = [
         f"{arm}: {how}"
         for arm in ARM_NAMES.values()
@@ -182,7 +188,11 @@ def _coverage(study: TextToImage, tables: Tables) -> Figure:
 
 
 def _blocks(study: TextToImage, tables: Tables) -> Figure:
-    frame = chosen(tables.others["concepts"], study.usual)
+    frame = of_size(
+        tables.others["concepts"],
+        study.sizes,
+        ["combination", "network", "site", "moment", "factor", "selectivity"],
+    )
     frame = frame[(frame["combination"] == "") & (frame["network"] == "trained")]
     frame = frame[frame["arm"] == "complete"].copy()
     frame["moment"] = frame["moment"].replace("", "text")
@@ -210,7 +220,7 @@ def _blocks(study: TextToImage, tables: Tables) -> Figure:
 
 
 def _relation(study: TextToImage, tables: Tables) -> Figure:
-    table = by_combination(tables, study.usual)
+    table = by_combination(tables, study.sizes)
     ranks = table.groupby(RUN)["decodability"].rank(pct=True)
     table = table.assign(level=((ranks * BINS).clip(upper=BINS - 1e-9) // 1 + 0.5) / BINS)
     info = lines_info(
@@ -233,7 +243,7 @@ def _relation(study: TextToImage, tables: Tables) -> Figure:
 
 
 def _factors(study: TextToImage, tables: Tables) -> Figure:
-    found = successes(tables, study.usual)
+    found = successes(tables, study.sizes)
     found = found[found["arm"] != "two things"]
     rights = {
         name: name.removeprefix("right ")
@@ -254,9 +264,9 @@ def _factors(study: TextToImage, tables: Tables) -> Figure:
 
 
 def _nearest(study: TextToImage, tables: Tables) -> Figure:
-    """Drawn images of held-out combinations above the training images nearest to them; in the order of the table."""
+    """Drawn images of held-out combinations above the nearest images of trained ones; in the order of the table."""
     rows = []
-    names = {"image": "drawn", "nearest": "nearest training image", "rendered": "as rendered"}
+    names = {"image": "drawn", "nearest": "nearest trained one", "rendered": "as rendered"}
     for arm in ("complete", "missing"):
         frame = _gallery(study, tables, arm)
         frame = frame[frame["region"] == "held_out"].head(SHOWN)
@@ -278,8 +288,8 @@ def _nearest(study: TextToImage, tables: Tables) -> Figure:
         pd.DataFrame(rows, columns=columns),
         KINDS,
         caption_lead=(
-            "The first held-out combinations of the first replicate: what the network drew, the training image nearest to it "
-            "(root mean square over pixels), and an image of the combination as the renderer makes it."
+            "The first held-out combinations of the first replicate: what the network drew, the nearest of many rendered images "
+            "of trained combinations (root mean square over pixels), and an image of the combination as the renderer makes it."
         ),
         rows=list(names.values()),
     )

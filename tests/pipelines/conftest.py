@@ -49,14 +49,6 @@ def quiet() -> None:
     torch.set_num_threads(1)
 
 
-@pytest.fixture(autouse=True)
-def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Intervals are a little rougher and five times as fast."""
-    from recombine.pipelines import relating
-
-    monkeypatch.setattr(relating, "RESAMPLES", 200)
-
-
 def _tokenizer(folder: Path) -> tuple[Any, dict[str, int]]:
     """CLIP's, with a vocabulary of letters and a few words."""
     from transformers import CLIPTokenizer

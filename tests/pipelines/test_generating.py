@@ -15,7 +15,7 @@ from recombine.pipelines.drawing import draw_prompts
 from recombine.pipelines.folder import Folder
 from recombine.pipelines.generating import Settings, generate
 from recombine.pipelines.loading import load_pipeline
-from recombine.pipelines.recording import Recorder, _picture
+from recombine.pipelines.recording import Recorder, _picture, _streams
 
 QUICK = Settings(images=2, steps=3, guidance=5.0)
 
@@ -60,12 +60,27 @@ def test_the_stream_of_the_picture_is_kept(transformer, pets, tmp_path, silent):
     assert np.allclose(found, seen[-1][2:].numpy(), atol=1e-5)  # The second half has the prompt.
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_of_a_unet_the_output_of_a_block_is_kept_and_not_its_skips(unet, pets, tmp_path, silent, number):
+    loaded = load_pipeline(unet)
+    seen = []
+    block = loaded.network.down_blocks[number]
+    block.register_forward_hook(lambda module, inputs, output: seen.append(output[0].mean((2, 3))))
+    prompt = draw_prompts("pets", pets, 2, 0)[:1]
+    folder = made(loaded, prompt, tmp_path / "out", QUICK, silent)
+    (found,) = folder.arrays([prompt[0].name], f"down_blocks.{number}@1.0")
+    assert np.allclose(found, seen[-1][2:].numpy(), atol=1e-5)
+
+
 def test_of_two_streams_of_one_shape_the_nearer_is_the_picture():
     picture = torch.ones(1, 4, 3)
     text = -picture
-    assert _picture(picture, (text + 0.1, picture + 0.2)) is not None
-    assert torch.equal(_picture(picture, (text + 0.1, picture + 0.2)), picture + 0.2)
-    assert torch.equal(_picture(picture, (picture + 0.2, text)), picture + 0.2)
+    assert _picture(picture, _streams((text + 0.1, picture + 0.2))) == 1
+    assert _picture(picture, _streams((picture + 0.2, text))) == 0
+    assert _picture(picture, _streams((text[:, :2], picture + 9))) == 1
+    # A skip has the shape of what went in, and the output has not.
+    assert _picture(picture, _streams((picture[:, :2], (picture, picture[:, :2])))) == 0
+    assert _picture(picture, _streams(None)) is None
 
 
 class Network(torch.nn.Module):
@@ -73,10 +88,20 @@ class Network(torch.nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.block = torch.nn.Identity()
+        self.block, self.refiner = torch.nn.Identity(), torch.nn.Identity()
 
     def forward(self, sample, timestep, encoder_hidden_states=None):
-        return self.block(sample + encoder_hidden_states.mean())
+        return self.block(sample + self.refiner(encoder_hidden_states).mean())
+
+
+def watched():
+    network = Network()
+    recorder = Recorder(network)
+    network.register_forward_pre_hook(recorder.begin, with_kwargs=True)
+    for name in ("block", "refiner"):
+        part = getattr(network, name)
+        part.register_forward_hook(recorder.block(name, part), with_kwargs=True)
+    return network, recorder
 
 
 @pytest.mark.parametrize(
@@ -90,33 +115,54 @@ class Network(torch.nn.Module):
     ],
 )
 def test_wherever_a_pipeline_has_the_prompt_it_is_found(order, expected):
-    network = Network()
-    recorder = Recorder(network)
-    network.register_forward_pre_hook(recorder.begin, with_kwargs=True)
-    network.block.register_forward_hook(recorder.block("block", network.block), with_kwargs=True)
+    network, recorder = watched()
 
-    def call(prompt, steps):
+    def call(prompt, steps, seed):
         for step in range(steps):
             for rows in order:
                 told = [float(len(prompt)) if one == "prompt" else 0.0 for one in rows]
-                sample = torch.zeros(len(rows), 4, 2, 2)
+                sample = torch.full((len(rows), 4, 2, 2), float(seed))
                 network(sample, torch.tensor(9.0 - step), encoder_hidden_states=torch.tensor(told)[:, None])
 
     found = find_conditioning(recorder, ("a", "long"), call)
-    assert (found.call, found.chunk, found.chunks) == expected and found.note == ""
+    assert (found.call, found.chunk, found.chunks) == expected
+    assert found.still == {"refiner"} and found.note == "Left out, as they see the text alone: refiner."
 
 
-def test_a_prompt_that_does_not_matter_is_said():
-    network = Network()
-    recorder = Recorder(network)
-    network.register_forward_pre_hook(recorder.begin, with_kwargs=True)
-    network.block.register_forward_hook(recorder.block("block", network.block), with_kwargs=True)
-    found = find_conditioning(
-        recorder,
-        ("a", "long"),
-        lambda prompt, steps: network(torch.zeros(2, 4), 1, encoder_hidden_states=torch.zeros(2, 1)),
-    )
-    assert found == Conditioning(0, 1, 2, {}, found.note) and "could not be found" in found.note
+def test_prompts_of_different_lengths_in_one_call():
+    network, recorder = watched()
+
+    def call(prompt, steps, seed):
+        told = torch.stack([torch.zeros(len(prompt), 3), torch.full((len(prompt), 3), float(len(prompt)))])
+        network(torch.full((2, 4, 2, 2), float(seed)), 1, encoder_hidden_states=told)
+
+    found = find_conditioning(recorder, ("a", "long"), call)
+    assert (found.call, found.chunk, found.chunks) == (0, 1, 2)
+
+
+def test_a_prompt_that_does_not_matter_is_said_and_nothing_is_guessed():
+    network, recorder = watched()
+
+    def call(rows):
+        return lambda prompt, steps, seed: network(
+            torch.full((rows, 4), float(seed)), 1, encoder_hidden_states=torch.zeros(rows, 1)
+        )
+
+    found = find_conditioning(recorder, ("a", "long"), call(1))
+    assert found == Conditioning(0, 0, 1, {}, frozenset({"refiner"}), found.note)
+    assert "given the same" in found.note
+    with pytest.raises(BadInput, match="cannot be told"):
+        find_conditioning(recorder, ("a", "long"), call(2))
+
+
+def test_a_network_that_sees_no_picture_is_refused():
+    network, recorder = watched()
+
+    def call(prompt, steps, seed):
+        network(torch.zeros(1, 4), 1, encoder_hidden_states=torch.full((1, 1), float(len(prompt))))
+
+    with pytest.raises(BadInput, match="changes with the noise"):
+        find_conditioning(recorder, ("a", "long"), call)
 
 
 def test_a_run_that_is_cut_off_goes_on_as_if_nothing_had_been(loaded, pets, tmp_path, silent, monkeypatch):
@@ -155,13 +201,26 @@ def test_a_run_that_is_cut_off_goes_on_as_if_nothing_had_been(loaded, pets, tmp_
 
 
 def test_other_settings_are_not_mixed(tmp_path):
-    Folder(tmp_path).begin({"steps": 3})
+    folder = Folder(tmp_path)
+    folder.begin({"steps": 3})
+    folder.write("a", {"flagged": [False], "arrays": []}, [Image.new("RGB", (4, 4))], {})
     with pytest.raises(BadInput, match=r"steps 3 \(now 4\)"):
         Folder(tmp_path).begin({"steps": 4})
     (tmp_path / "other").mkdir()
     (tmp_path / "other/file").write_text("mine")
     with pytest.raises(BadInput, match="not empty"):
         Folder(tmp_path / "other").begin({"steps": 3})
+
+
+def test_settings_may_change_as_long_as_there_are_no_images(tmp_path):
+    folder = Folder(tmp_path / "out")
+    folder.begin({"steps": 3})
+    folder.begin({"steps": 4, "precision": "float32"})
+    assert folder.settings()["steps"] == 4 and folder.settings()["precision"] == "float32"
+    folder.write("a", {"flagged": [False], "arrays": []}, [Image.new("RGB", (4, 4))], {})
+    folder.begin({"steps": 4})
+    with pytest.raises(BadInput, match=r"precision 'float32' \(now 'float16'\)"):
+        folder.begin({"steps": 4, "precision": "float16"})
 
 
 def test_one_prompt_that_fails_is_recorded_and_a_pipeline_that_fails_is_an_error(
@@ -173,7 +232,7 @@ def test_one_prompt_that_fails_is_recorded_and_a_pipeline_that_fails_is_an_error
 
     def failing(self, prompt, **given):
         calls.append(prompt)
-        if len(calls) == 4:  # After the two that find the prompt and the first.
+        if len(calls) == 5:  # After the three that find the prompt and the first.
             raise RuntimeError("no")
         return real(self, prompt, **given)
 
@@ -190,7 +249,29 @@ def test_one_prompt_that_fails_is_recorded_and_a_pipeline_that_fails_is_an_error
         generate(loaded, prompts, other, QUICK, silent)
 
 
+@pytest.mark.parametrize("bad", [0, 2])
+def test_a_prompt_that_always_fails_does_not_keep_the_others(unet, pets, tmp_path, silent, monkeypatch, bad):
+    loaded = load_pipeline(unet)
+    prompts = draw_prompts("pets", pets, 4, 0)
+    real = type(loaded.pipe).__call__
+
+    def failing(self, prompt, **given):
+        if prompt == prompts[bad].text:
+            raise RuntimeError("never")
+        return real(self, prompt, **given)
+
+    monkeypatch.setattr(type(loaded.pipe), "__call__", failing)
+    folder = Folder(tmp_path / "a")
+    folder.begin({})
+    for some in (prompts[:3], prompts[:3], prompts):  # The second run has nothing but the bad one to do.
+        notes = generate(loaded, some, folder, QUICK, silent)
+        assert "1 prompts have no images" in notes[0] and "RuntimeError: never" in notes[0]
+        assert [folder.has(one.name) for one in some] == [one is not prompts[bad] for one in some]
+
+
 def test_settings_are_checked():
+    with pytest.raises(BadInput, match="seed"):
+        Settings(seed=-1)
     with pytest.raises(BadInput, match="steps"):
         Settings(steps=1)
     with pytest.raises(BadInput, match="images"):

@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 
 from recombine.errors import BadInput
+from recombine.pipelines.folder import Folder
 from recombine.pipelines.generating import Settings
 from recombine.pipelines.images_audit import audit_images
 from recombine.pipelines.judge import Answer, Judge
 from recombine.pipelines.judge_function import FunctionJudge
 from recombine.pipelines.prompt_set import SetPrompts, SlotPrompts
+from recombine.pipelines.recorded import Recorded
 from recombine.report.images import render_images
 
 QUICK = Settings(images=2, steps=3, guidance=3.0)
@@ -35,6 +37,15 @@ class Chosen(Judge):
 
     def look(self, shown):
         return Answer((), shown.number < self._right[shown.prompt])
+
+
+class Always(Judge):
+    """Finds everything right."""
+
+    fresh, name = True, "always"
+
+    def look(self, shown):
+        return Answer((), True)
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +90,41 @@ def test_a_planted_relation_is_found_and_chance_is_not(plain):
     found = other.audit.sets[0].relation.plain
     assert found.low < 0 < found.high
     assert other.audit.sets[0].table is not None
+
+
+def test_the_precision_is_the_one_that_was_used(plain):
+    made, folder, out = plain
+    assert made.audit.settings["precision"] == "float32" == made.folder.settings()["precision"]
+    with pytest.raises(BadInput, match=r"precision 'float32' \(now 'bfloat16'\)"):
+        audit_images(folder, {"things": MANY}, out, prompts=22, settings=QUICK, precision="bfloat16")
+
+
+def test_a_text_encoder_that_overflows_is_left_out(plain, monkeypatch):
+    made, folder, out = plain
+    real = Recorded.encoded
+    monkeypatch.setattr(Recorded, "encoded", lambda self, name: real(self, name) * np.inf)
+    again = audit_images(folder, {"things": MANY}, out, prompts=22, settings=QUICK)
+    (found,) = again.audit.sets
+    assert found.places[0].text is None and "text_encoder has activations that are not numbers" in str(
+        found.notes
+    )
+    assert found.places[0].score == made.audit.sets[0].places[0].score
+
+
+def test_blackened_images_take_no_part(plain, monkeypatch):
+    _, folder, out = plain
+    real = Folder.manifest
+    first = plain[0].prompts["things"][0].name
+    monkeypatch.setattr(
+        Folder,
+        "manifest",
+        lambda self, name: real(self, name) | ({"flagged": [True, True]} if name == first else {}),
+    )
+    again = audit_images(folder, {"things": MANY}, out, prompts=22, settings=QUICK, judge=Always())
+    (found,) = again.audit.sets
+    assert found.images == 42 == found.judged
+    (point,) = [one for one in found.points if one.prompt == first]
+    assert math.isnan(point.decodability) and math.isnan(point.success)
 
 
 def test_a_transformer_with_slots_and_two_sets(transformer, tmp_path):
@@ -184,6 +230,12 @@ def test_the_command(unet, tmp_path, monkeypatch, capsys):
     code, said = run("--judge", f"file:{labels}")
     assert code == 0 and "1.00 [" in said.out and "all images are right" in said.out
     assert list(csv.reader(labels.read_text().splitlines()))[1][3] == "1"  # It was not written over.
+    short = (tmp_path / "out/labels.csv").read_text().splitlines()
+    labels.write_text("\n".join(short[:-2]))
+    code, said = run()
+    again = list(csv.DictReader(labels.read_text().splitlines()))
+    assert code == 0 and [row["success"] for row in again] == ["1"] * 58 + [""] * 2  # Only what was missing.
+    assert [list(row.values())[:3] for row in again] == [row[:3] for row in filled[1:]]
     code, said = run("--judge", "command_judges:broken")
     assert code == 2 and "said nothing of any image" in said.err
     assert "OSError: gone" in (tmp_path / "out/report.html").read_text()
@@ -192,6 +244,8 @@ def test_the_command(unet, tmp_path, monkeypatch, capsys):
         (("--judge", "nonsense"), "not understood"),
         (("--prompts-per-set", "0"), "one prompt at least"),
         (("--judge-model", "x"), "endpoint"),
+        (("--seed", "-1"), "seed must be 0 or more"),
+        (("--judge", "openai:http://[::1/v1", "--judge-model", "x"), "no address"),
     ):
         code, said = run(*more)
         assert code == 2 and what in said.err, (more, said.err)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import http.server
 import json
 import threading
@@ -39,9 +40,75 @@ def folder(tmp_path, prompts):
 def test_all_concepts_must_match():
     assert from_scores([1.0, 0.7]).success is True
     assert from_scores([1.0, 0.2]).success is False
-    assert from_scores([None, 0.2]).success is False  # Whatever the other is.
+    # Neither a known no nor a known yes counts: one of them alone would bias the share.
+    assert from_scores([None, 0.2]).success is None
     assert from_scores([None, 0.9]).success is None
+    assert from_scores([None, 0.9]).error == "not all concepts have an answer"
     assert from_scores([]).success is None
+
+
+def test_images_without_all_answers_are_left_out_of_both_counts(folder, prompts, silent, pets):
+    from recombine.pipelines.recorded import recorded
+
+    def half(image, question):
+        red = image.getpixel((0, 0)) == (255, 0, 0)
+        return red if question.concept == prompts[0].combination[0] else None
+
+    answers, notes = judge_images(FunctionJudge(half), prompts[:1], folder, silent)
+    assert recorded(pets, prompts[:1], answers, folder).cells.count.tolist() == [0]
+    assert notes[0] == "2 of 2 images have no judgement: not all concepts have an answer. They are left out."
+
+
+def test_blackened_images_are_no_rows(folder, prompts, pets):
+    from recombine.pipelines.recorded import recorded
+
+    data = recorded(pets, prompts, {}, folder)
+    assert data.cell.tolist() == [0, 0, 1, 1, 2] and data.kept.tolist() == [True] * 5 + [False]
+
+
+def test_what_was_asked_is_part_of_an_answer(folder, prompts, silent):
+    asked = []
+
+    def judge(image, question):
+        asked.append(question.text)
+        return True
+
+    judge_images(FunctionJudge(judge), prompts, folder, silent)
+    other = [
+        dataclasses.replace(
+            one, questions=tuple(dataclasses.replace(each, text=f"{each.text}!") for each in one.questions)
+        )
+        for one in prompts[:1]
+    ]
+    del asked[:]
+    judge_images(FunctionJudge(judge), [*other, *prompts[1:]], folder, silent)
+    assert len(asked) == 4 and all(text.endswith("!") for text in asked)
+    Image.new("RGB", (16, 16), "green").save(folder.image(prompts[1].name, 0))
+    del asked[:]
+    judge_images(FunctionJudge(judge), prompts[1:], folder, silent)
+    assert len(asked) == 2
+
+
+def test_another_judge_of_the_same_name_is_another_judge(clip, tmp_path, monkeypatch):
+    import importlib
+    import shutil
+    import sys
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    files = []
+    for said in ("True", "False and 1"):
+        (tmp_path / "changing_judge.py").write_text(f"def judge(image, question): return {said}")
+        sys.modules.pop("changing_judge", None)
+        importlib.invalidate_caches()
+        files.append(make_judge("changing_judge:judge").file)
+    assert len(set(files)) == 2
+    copy = shutil.copytree(clip, tmp_path / "other" / clip.name)
+    assert make_judge(f"clip:{copy}").file == make_judge(f"clip:{clip}").file
+    weights = bytearray((copy / "model.safetensors").read_bytes())
+    weights[-1] ^= 1
+    (copy / "model.safetensors").write_bytes(bytes(weights))
+    assert make_judge(f"clip:{copy}").file != make_judge(f"clip:{clip}").file
 
 
 def test_a_function(folder, prompts, silent, pets):
@@ -99,6 +166,10 @@ def test_modules_by_name(tmp_path, monkeypatch):
         make_judge("my_judge_module:nothing")
     with pytest.raises(BadInput, match="cannot be imported"):
         make_judge("no_such_module:f")
+    for number, line in enumerate(("1 / 0", "raise SystemExit(3)")):
+        (tmp_path / f"raising_module_{number}.py").write_text(line)
+        with pytest.raises(BadInput, match="cannot be imported"):
+            make_judge(f"raising_module_{number}:f")
     for spec in ("", "word", ":x", "clip:"):
         with pytest.raises(BadInput, match="not understood"):
             make_judge(spec)
@@ -113,6 +184,9 @@ def test_labels_of_people(tmp_path, folder, prompts, silent):
         f'"{first.text}",0,{a},1,x',
         f'"{first.text}",0,{b},yes,',
         f"{first.name},1,{a},0.4,",
+        f"{first.name},1,{b},1,",
+        f"{first.name},1,{b},1,",
+        f"{first.name},1,{b},0,three people",
         f'"{second.text}",0,,0,whole',
         f'"{second.text}",1,,1,whole',
         f'"{third.text}",0,,,not yet',
@@ -121,9 +195,22 @@ def test_labels_of_people(tmp_path, folder, prompts, silent):
     answers, notes = judge_images(make_judge(f"file:{path}"), prompts, folder, silent)
     told = [answers[one.name, n].success for one in prompts for n in range(2) if (one.name, n) in answers]
     assert told == [True, False, False, True, None]
+    assert answers[first.name, 1].scores == pytest.approx((0.4, 2 / 3))
     assert answers[first.name, 0].scores == (1.0, 1.0) and answers[second.name, 0].scores == ()
     assert "1 of 5 images have no judgement: not labelled." in notes[0]
     assert not (folder.path / "judgements").exists()  # The file may be filled in further.
+
+
+def test_half_a_label_is_none(tmp_path, folder, prompts, silent):
+    path = tmp_path / "labels.csv"
+    concepts = [question.concept for question in prompts[0].questions]
+    rows = ["prompt,image,concept,success", f"{prompts[0].name},0,{concepts[0]},0"]
+    rows += [f"{prompts[0].name},1,{concepts[0]},1", f"{prompts[0].name},1,,0"]
+    path.write_text("\n".join(rows) + "\n")
+    answers, _ = judge_images(make_judge(f"file:{path}"), prompts[:1], folder, silent)
+    assert answers[prompts[0].name, 0].success is None
+    assert answers[prompts[0].name, 0].error == "not all concepts are labelled"
+    assert answers[prompts[0].name, 1] == Answer((), False)  # The label of the whole image.
 
 
 @pytest.mark.parametrize(
@@ -167,6 +254,34 @@ def test_a_model_that_answers_questions(vqa, folder, prompts, silent):
     assert all(one.success is not None and 0 < one.scores[0] < 1 for one in answers.values())
     assert not any("no judgement" in note for note in notes)
     assert yes_or_no("Yes, there is.") == 1 and yes_or_no("no.") == 0 and yes_or_no("north") is None
+
+
+def test_a_model_is_loaded_when_it_is_asked_first(vqa, folder, prompts, silent, monkeypatch):
+    from recombine.pipelines import judge_vqa
+
+    loads = []
+    real = judge_vqa.load_judge
+    monkeypatch.setattr(judge_vqa, "load_judge", lambda *given: loads.append(given) or real(*given))
+    judge = make_judge(f"vqa:{vqa}")
+    assert not loads
+    judge_images(judge, prompts, folder, silent)
+    assert len(loads) == 1
+    judge_images(make_judge(f"vqa:{vqa}"), prompts, folder, silent)
+    assert len(loads) == 1  # All is answered.
+
+
+def test_a_model_that_does_not_fit_is_an_error_and_no_failed_image(
+    clip, folder, prompts, silent, monkeypatch
+):
+    import torch
+    from transformers import CLIPModel
+
+    def full(self, *given):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(CLIPModel, "to", full)
+    with pytest.raises(BadInput, match="does not go onto cpu: OutOfMemoryError"):
+        judge_images(make_judge(f"clip:{clip}"), prompts, folder, silent)
 
 
 def test_judges_that_are_no_models(tmp_path, clip):
@@ -244,7 +359,7 @@ def test_an_endpoint_that_says_nonsense_is_asked_again_next_time_for_that_only(
     assert all(one.success is False and None not in one.scores for one in second.values())
 
 
-@pytest.mark.parametrize(("status", "text"), [(500, None), (401, None), (200, None), (302, "yes")])
+@pytest.mark.parametrize(("status", "text"), [(500, None), (401, None), (403, "yes")])
 def test_an_endpoint_that_is_down_is_recorded_and_left_alone(server, folder, prompts, silent, status, text):
     server.say = lambda number, body: (status, text)
     judge = make_judge(f"openai:{server.url}", model="seer")
@@ -253,11 +368,39 @@ def test_an_endpoint_that_is_down_is_recorded_and_left_alone(server, folder, pro
     assert "3 of 5 images have no judgement" in notes[0] and "2 more images were not judged" in notes[1]
     assert all(path == "/v1/chat/completions" for path, _, _ in server.asked)
     assert len(server.asked) == (3 * judge_endpoint.TRIES if status == 500 else 3)
+    assert f"did not answer for 3 images in a row (HTTP {status}" in notes[1]
+
+
+@pytest.mark.parametrize(
+    ("status", "text"), [(200, None), (200, "purple"), (400, None), (422, None), (302, "yes")]
+)
+def test_an_endpoint_that_says_odd_things_is_there_all_the_same(
+    server, folder, prompts, silent, status, text
+):
+    server.say = lambda number, body: (status, text)
+    answers, notes = judge_images(make_judge(f"openai:{server.url}", model="seer"), prompts, folder, silent)
+    assert len(answers) == 5 and all(one.success is None for one in answers.values())
+    assert "5 of 5 images have no judgement" in notes[0] and not any("in a row" in note for note in notes)
+    assert all(path == "/v1/chat/completions" for path, _, _ in server.asked)
+
+
+def test_images_that_were_never_asked_come_first(server, folder, prompts, silent):
+    """The first three fail and the endpoint is left alone; the next run begins with the others."""
+    server.say = lambda number, body: (401, None)
+    judge_images(make_judge(f"openai:{server.url}", model="seer"), prompts, folder, silent)
+    del server.asked[:]
+    server.say = lambda number, body: (200, "yes") if number <= 4 else (401, None)
+    judge = make_judge(f"openai:{server.url}", model="seer")
+    answers, notes = judge_images(judge, prompts, folder, silent)
+    told = [answers[one.name, n].success for one in prompts for n in range(2) if (one.name, n) in answers]
+    assert told == [None, None, None, True, True] and "3 of 5" in notes[0]
 
 
 def test_endpoints_are_checked(server):
     for url, fix in (
         ("ftp://x", "no address"),
+        ("http://[::1/v1", "no address"),
+        ("http://host:port/v1", "no address"),
         ("http://me:key@host/v1", "key"),
         (server.url, "which model"),
     ):

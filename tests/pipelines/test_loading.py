@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 
 import pytest
 
 from recombine.errors import BadInput
+from recombine.pipelines import loading
 from recombine.pipelines.blocks import find_blocks
 from recombine.pipelines.loading import chosen_precision, fingerprint, load_pipeline
 
@@ -106,6 +108,53 @@ def test_other_weights_are_told_apart(unet, transformer, tmp_path):
     data[-1] ^= 1
     weights.write_bytes(bytes(data))
     assert fingerprint(folder) != fingerprint(unet)
+
+
+def test_large_weights_are_told_apart_by_headers_and_samples(tmp_path, monkeypatch):
+    monkeypatch.setattr(loading, "SAMPLE", 64)
+    header = json.dumps({"a": {"dtype": "F32", "shape": [1000], "data_offsets": [0, 4000]}}).encode()
+    seen = set()
+    for name, values in (("a", bytes(4000)), ("b", bytes(4000)), ("a", b"".join((bytes(8), b"x" * 3992)))):
+        content = len(header).to_bytes(8, "little") + header.replace(b'"a"', f'"{name}"'.encode()) + values
+        (tmp_path / "model.safetensors").write_bytes(content)
+        seen.add(fingerprint(tmp_path))
+    assert len(seen) == 3
+    middle = bytearray(content)
+    middle[1500:3000] = bytes(1500)
+    (tmp_path / "model.safetensors").write_bytes(bytes(middle))
+    assert fingerprint(tmp_path) not in seen
+
+
+def test_adapters_and_names_of_code_are_refused(unet, tmp_path):
+    folder = copied(unet, tmp_path)
+    (folder / "unet/adapter_config.json").write_text('{"base_model_name_or_path": "else/where"}')
+    with pytest.raises(BadInput, match=r"unet in .* is an adapter"):
+        load_pipeline(folder)
+    (folder / "unet/adapter_config.json").unlink()
+    config = folder / "text_encoder/config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"auto_map": {"AutoModel": "mine.Mine"}}))
+    with pytest.raises(BadInput, match=r"text_encoder in .* names code of its own in config\.json"):
+        load_pipeline(folder)
+
+
+def test_the_libraries_are_told_to_stay_off_the_network(monkeypatch):
+    for name in loading.OFFLINE:
+        monkeypatch.delenv(name, raising=False)
+    loading.require_diffusers()
+    assert [os.environ[name] for name in loading.OFFLINE] == ["1", "1"]
+
+
+def test_too_little_memory_is_said(unet, monkeypatch):
+    import torch
+    from diffusers import StableDiffusionPipeline
+
+    def full(self, *given):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+    monkeypatch.setattr(StableDiffusionPipeline, "to", full)
+    with pytest.raises(BadInput, match="does not go onto cpu: OutOfMemoryError") as error:
+        load_pipeline(unet)
+    assert "--offload" in str(error.value)
 
 
 def test_devices_and_precisions(unet):

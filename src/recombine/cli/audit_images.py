@@ -90,10 +90,36 @@ def _write(made: Made, out: Path) -> dict[str, str]:
         "success": str(write_whole(out / "success.csv", _csv(_success(made)))),
     }
     labels = out / "labels.csv"
-    # It may be half filled in by somebody: it is written once, and never over.
-    if not labels.exists():
-        written["labels"] = str(write_whole(labels, _csv(_labels(made))))
+    text = _more_labels(labels, _labels(made))
+    if text is not None:
+        written["labels"] = str(write_whole(labels, text))
     return written
+
+
+def _more_labels(path: Path, rows: list[dict[str, Any]]) -> str | None:
+    """The table with the rows that it lacks; None where it is to stay. It may be half filled in: what stands there is kept."""
+    if not path.exists():
+        return _csv(rows)
+    try:
+        held = path.read_bytes().decode("utf-8")
+        table = csv.DictReader(io.StringIO(held.removeprefix("\ufeff"), newline=""))
+        names = list(table.fieldnames or ())
+        if not {"prompt", "image", "concept", "success"} <= set(names):
+            return None
+        known = {_row_key(row, "place" in names) for row in table}
+    except (OSError, UnicodeDecodeError, csv.Error):
+        return None
+    missing = [row for row in rows if _row_key(row, "place" in names) not in known]
+    if not missing:
+        return None
+    text = io.StringIO()
+    csv.DictWriter(text, names, extrasaction="ignore").writerows(missing)
+    return held + ("" if held.endswith("\n") else "\r\n") + text.getvalue()
+
+
+def _row_key(row: dict[str, Any], places: bool) -> tuple[str, ...]:
+    names = ("prompt", "image", "concept", *(("place",) if places else ()))
+    return tuple(str(row.get(name) or "0" * (name == "image")).strip() for name in names)
 
 
 def _success(made: Made) -> list[dict[str, Any]]:
@@ -135,7 +161,8 @@ def _labels(made: Made) -> list[dict[str, Any]]:
         for each in made.prompts.values()
         for prompt in each
         if made.folder.has(prompt.name)
-        for number in range(len(made.folder.manifest(prompt.name)["seeds"]))
+        for number, flag in enumerate(made.folder.manifest(prompt.name)["flagged"])
+        if not flag
         for question in prompt.questions
     ]
 

@@ -71,6 +71,8 @@ class Point:
     fold: int
     related: bool
     """Whether it takes part in the relation: those on which sites were chosen do not."""
+    concepts: tuple[str, ...] = ()
+    """What it is made of."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -38,7 +38,7 @@ class Folder:
         self.path = Path(path)
 
     def begin(self, settings: Mapping[str, Any]) -> None:
-        """Makes the folder; BadInput if it holds images of other settings."""
+        """Makes the folder; BadInput if it holds images of other settings. Without images, settings may change."""
         with explained(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
             check_writable(self.path)
@@ -47,7 +47,10 @@ class Folder:
         if place.is_file():
             held = read_record(place)
             other = [name for name, value in settings.items() if held.get(name) != value]
-            if other:
+            if other and not any((self.path / "prompts").glob(f"*/{MANIFEST}")):
+                with explained(self.path):
+                    write_json(place, sealed(held | dict(settings)))
+            elif other:
                 told = ", ".join(f"{name} {held.get(name)!r} (now {settings[name]!r})" for name in other)
                 raise BadInput(
                     f"{self.path} holds images that were made with other settings: {told}.",
@@ -60,6 +63,10 @@ class Folder:
             )
         with explained(self.path):
             write_json(place, sealed(dict(settings)))
+
+    def settings(self) -> dict[str, Any]:
+        """How the images were made."""
+        return read_record(self.path / SETTINGS)
 
     def has(self, prompt: str) -> bool:
         """Whether a prompt's images are there."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 TIMES = (0.3, 0.5, 0.7, 1.0)
 """Shares of the schedule."""
 MOST_FAILURES = 3
-"""So many prompts in a row may fail before it is the pipeline's fault."""
+"""So many prompts may fail, with no images of others, before it is the pipeline's fault."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +41,11 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, value, least in (("images", self.images, 1), ("steps", self.steps, 2)):
+        for name, value, least in (
+            ("images", self.images, 1),
+            ("steps", self.steps, 2),
+            ("seed", self.seed, 0),
+        ):
             if value < least:
                 raise BadInput(f"{name} must be {least} or more, got {value}.")
         if self.guidance is not None and not math.isfinite(self.guidance):
@@ -71,7 +75,9 @@ def generate(
             except Exception as error:
                 failures.append(f"{type(error).__name__}: {str(error)[:200]}")
                 row += 1
-                if row >= min(MOST_FAILURES, len(missing)):
+                # Where others have images it is the prompt's fault, and the rest goes on.
+                nothing = not any(folder.has(one.name) for one in prompts)
+                if nothing and row >= min(MOST_FAILURES, len(missing)):
                     raise BadInput(
                         f"The pipeline failed on {row} prompts in a row, the last with {failures[-1]}",
                         fix=_mend(error),
@@ -89,26 +95,32 @@ def _mend(error: Exception) -> str:
 def _conditioning(
     loaded: Loaded, recorder: Recorder, prompts: Sequence[Prompt], settings: Settings
 ) -> Conditioning:
-    first = prompts[0]
-    # The most different ones that there are: another set, or other concepts.
-    second = max(
-        prompts[1:], key=lambda one: len(set(one.combination) - set(first.combination)), default=None
-    )
-    texts = (first.text, "a house on a hill" if second is None else second.text)
+    failed: list[str] = []
 
-    def call(prompt: str, steps: int) -> Any:
+    def call(prompt: str, steps: int, seed: int) -> Any:
         asked = dataclasses.replace(settings, images=1, steps=steps)
-        return _call(loaded, prompt, asked, [1])
+        failed.append(prompt)
+        result = _call(loaded, prompt, asked, [seed])
+        failed.pop()
+        return result
 
-    try:
-        return find_conditioning(recorder, texts, call)
-    except BadInput:
-        raise
-    except Exception as error:
-        raise BadInput(
-            f"The pipeline failed on the prompt {first.text!r}: {type(error).__name__}: {str(error)[:300]}",
-            fix=_mend(error),
-        ) from error
+    for number in range(MOST_FAILURES):
+        first, *others = [one for one in prompts if one.text not in failed] or prompts
+        # The most different ones that there are: another set, or other concepts.
+        second = max(others, key=lambda one: len(set(one.combination) - set(first.combination)), default=None)
+        texts = (first.text, "a house on a hill" if second is None else second.text)
+        try:
+            return find_conditioning(recorder, texts, call)
+        except BadInput:
+            raise
+        except Exception as error:
+            if number == MOST_FAILURES - 1:
+                told = failed[-1] if failed else first.text
+                raise BadInput(
+                    f"The pipeline failed on the prompt {told!r}: {type(error).__name__}: {str(error)[:300]}",
+                    fix=_mend(error),
+                ) from error
+    raise AssertionError
 
 
 def _make(
@@ -159,7 +171,7 @@ def taken(recorder: Recorder, where: Conditioning, images: int) -> dict[str, np.
         f"{name}{AT}{time}": call.pooled[name][rows].cpu().numpy()
         for name in points[TIMES[0]][0].pooled
         for time, (call, rows) in points.items()
-        if name in call.pooled and len(call.pooled[name]) == call.rows
+        if name in call.pooled and len(call.pooled[name]) == call.rows and name not in where.still
     }
     if not found:
         raise ValueError("no block gave out anything")

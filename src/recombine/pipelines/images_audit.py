@@ -22,7 +22,7 @@ from recombine.pipelines.folder import Folder
 from recombine.pipelines.generating import Settings, generate
 from recombine.pipelines.judge import RIGHT, Judge
 from recombine.pipelines.judging import Answers, judge_images
-from recombine.pipelines.loading import check_folder, fingerprint, load_pipeline
+from recombine.pipelines.loading import check_folder, fingerprint, free_memory, load_pipeline
 from recombine.pipelines.prompt_set import PromptSet
 from recombine.pipelines.reading import Read, read_concepts
 from recombine.pipelines.recorded import Recorded, recorded, right_concepts
@@ -67,26 +67,29 @@ def audit_images(
     index = check_folder(Path(pipeline))
     drawn = {name: draw_prompts(name, one, prompts, settings.seed) for name, one in sets.items()}
     folder = Folder(out)
-    asked = {"pipeline": fingerprint(Path(pipeline)), "precision": precision, **dataclasses.asdict(settings)}
-    folder.begin(asked)
+    asked = {"pipeline": fingerprint(Path(pipeline)), **dataclasses.asdict(settings)}
+    # Which precision `auto` is shows once the device is known.
+    folder.begin(asked if precision == "auto" else asked | {"precision": precision})
     every = [prompt for each in drawn.values() for prompt in each]
     notes: list[str] = []
     if not all(folder.has(prompt.name) for prompt in every):
         say("loading the pipeline")
         loaded = load_pipeline(pipeline, device=device, precision=precision, offload=offload)
+        folder.begin(asked | {"precision": loaded.precision})
         notes += generate(loaded, every, folder, settings, say)
         del loaded  # The judge may need the memory.
+        free_memory()
     answers: Answers = {}
     if judge is not None:
         answers, more = judge_images(judge, every, folder, say)
         notes += more
     data = {name: recorded(one, drawn[name], answers, folder) for name, one in sets.items()}
     found = [_set(name, one, len(drawn[name]), answers, settings.seed, say) for name, one in data.items()]
-    relation = relate({one.name: one.points for one in found}, settings.seed) if len(found) > 1 else None
+    relation = relate({one.name: one.points for one in found}) if len(found) > 1 else None
     audit = ImagesAudit(
         pipeline=Path(pipeline).name,
         kind=str(index["_class_name"]),
-        settings=asked,
+        settings=asked | {"precision": folder.settings().get("precision", precision)},
         judge="" if judge is None else judge.name,
         sets=tuple(found),
         relation=relation,
@@ -122,7 +125,7 @@ def _set(name: str, data: Recorded, drawn: int, answers: Answers, seed: int, say
         places=read.places,
         concepts=_concepts(data, read, right),
         points=points,
-        relation=relate({name: points}, seed),
+        relation=relate({name: points}),
         joint=_joint(data, right),
         table=_table(data, name, seed),
         notes=tuple(notes),
@@ -144,6 +147,7 @@ def _points(data: Recorded, read: Read) -> tuple[Point, ...]:
                 float(data.cells.mean[cell, 0]),
                 prompt.fold,
                 prompt.fold != VALIDATION,
+                tuple(prompt.combination),
             )
         )
     return tuple(points)

@@ -58,10 +58,10 @@ class Answer:
 
 
 def from_scores(scores: list[float | None], error: str = "") -> Answer:
-    """All concepts must match. One that is wrong settles it, whatever is not known of the others."""
-    known = [one >= RIGHT for one in scores if one is not None]
-    success = False if not all(known) else True if known and len(known) == len(scores) else None
-    return Answer(tuple(scores), success, error)
+    """All concepts must match. Where one is not known nothing is: if a no settled it and a yes did not, failures would count more."""
+    if not scores or None in scores:
+        return Answer(tuple(scores), None, error or "not all concepts have an answer")
+    return Answer(tuple(scores), all(one is not None and one >= RIGHT for one in scores), error)
 
 
 class Judge(abc.ABC):
@@ -71,6 +71,13 @@ class Judge(abc.ABC):
     """Whether it is asked anew each time, as a file of labels is that somebody may have filled in further."""
     name: str
     """What it is called in tables; no secrets."""
+    version: str = ""
+    """What tells it from others of its name: a hash of its weights, or of its source."""
+    compares = False
+    """Whether it is told the prompts with other concepts in place of the true one."""
+
+    def prepare(self) -> None:  # noqa: B027 (most have nothing to do)
+        """Before it is asked for the first time. BadInput if it cannot be asked at all."""
 
     @abc.abstractmethod
     def look(self, shown: Shown) -> Answer:
@@ -79,7 +86,7 @@ class Judge(abc.ABC):
     @property
     def file(self) -> str:
         """The name of the file of what it said."""
-        return hashlib.sha256(self.name.encode()).hexdigest()[:12] + ".jsonl"
+        return hashlib.sha256(f"{self.name}\n{self.version}".encode()).hexdigest()[:12] + ".jsonl"
 
     def gone(self) -> str:
         """Why no more need be asked, if that is so."""

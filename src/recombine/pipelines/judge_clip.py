@@ -6,15 +6,27 @@ from pathlib import Path
 from typing import Any
 
 from recombine.pipelines.judge import Answer, Judge, Shown, from_scores
-from recombine.pipelines.judge_loading import load_judge
+from recombine.pipelines.judge_loading import check_judge, load_judge
+from recombine.pipelines.loading import fingerprint
 
 
 class ClipJudge(Judge):
     """A concept is right if the prompt fits the image better than with any other concept in its place."""
 
+    compares = True
+    _model: Any
+
     def __init__(self, folder: str, *, device: str = "auto", **other: Any) -> None:
         self.name = f"clip:{Path(folder).name}"
-        self._model, self._processor, self._device = load_judge(folder, ("AutoModel",), device)
+        self._folder, self._wanted, self._model = Path(folder), device, None
+        check_judge(self._folder)
+        self.version = fingerprint(self._folder)
+
+    def prepare(self) -> None:
+        if self._model is None:
+            self._model, self._processor, self._device = load_judge(
+                self._folder, ("AutoModel",), self._wanted
+            )
 
     def look(self, shown: Shown) -> Answer:
         import torch

@@ -25,6 +25,8 @@ PATIENCE = 60.0
 GIVE_UP = 3
 """So many images in a row without any answer, and the endpoint counts as down."""
 AGAIN = (408, 409, 425, 429, 500, 502, 503, 504)
+SHUT = (401, 403)
+"""What it says of the asker and not of the image, so that others would fare no better."""
 LARGEST = 1 << 20
 """Bytes of an answer that are read."""
 
@@ -33,8 +35,8 @@ class EndpointJudge(Judge):
     """Asks one question at a time. What fails is recorded and asked again when the command is run again."""
 
     def __init__(self, url: str, *, model: str | None = None, **other: Any) -> None:
-        parts = urllib.parse.urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        parts = _address(url)
+        if parts is None:
             raise BadInput(
                 f"The endpoint {url!r} is no address.",
                 fix="write openai:https://host/v1 or openai:http://...",
@@ -49,29 +51,35 @@ class EndpointJudge(Judge):
         self.name = f"openai:{base} {model}"
         self._wait = FIRST_WAIT
         self._silent = 0
+        self._why = ""
         self._opener = urllib.request.build_opener(_Stay)
 
     def gone(self) -> str:
         if self._silent < GIVE_UP:
             return ""
-        return f"{self._silent} images in a row got no answer from {self._url}: no more were asked"
+        return f"{self._url} did not answer for {self._silent} images in a row ({self._why}), and no more were asked"
 
     def look(self, shown: Shown) -> Answer:
         picture = base64.b64encode(shown.path.read_bytes()).decode()
         scores: list[float | None] = []
         errors = []
+        silent = False
         for question in shown.questions:
             try:
                 text = self._asked(picture, question.text)
             except _NoAnswer as error:
                 scores.append(None)
                 errors.append(str(error))
+                silent = isinstance(error, _Silent)
                 break  # The others would not get one either.
             scores.append(yes_or_no(text))
             if scores[-1] is None:
                 errors.append(f"neither yes nor no: {text[:100]!r}")
         scores += [None] * (len(shown.questions) - len(scores))
-        self._silent = self._silent + 1 if all(one is None for one in scores) else 0
+        # An endpoint that says something odd, or refuses one image, is there all the same.
+        silent = silent and all(one is None for one in scores)
+        self._silent = self._silent + 1 if silent else 0
+        self._why = errors[-1] if silent else ""
         return from_scores(scores, "; ".join(errors))
 
     def _asked(self, picture: str, question: str) -> str:
@@ -82,7 +90,7 @@ class EndpointJudge(Judge):
                 return self._once(picture, question)
             except _Later as error:
                 if number == TRIES - 1:
-                    raise _NoAnswer(str(error)) from error
+                    raise _Silent(str(error)) from error
                 time.sleep(wait)
                 wait *= 2
         raise AssertionError
@@ -103,11 +111,21 @@ class EndpointJudge(Judge):
             return str(said["choices"][0]["message"]["content"])
         except urllib.error.HTTPError as error:
             told = f"HTTP {error.code} {error.reason}"
-            raise (_Later if error.code in AGAIN else _NoAnswer)(told) from error
+            kind = _Later if error.code in AGAIN else _Silent if error.code in SHUT else _NoAnswer
+            raise kind(told) from error
         except (OSError, http.client.HTTPException) as error:
             raise _Later(f"{type(error).__name__}: {getattr(error, 'reason', error)}") from error
         except (ValueError, KeyError, IndexError, TypeError) as error:
             raise _NoAnswer(f"the answer is not that of a chat: {type(error).__name__}") from error
+
+
+def _address(url: str) -> urllib.parse.SplitResult | None:
+    try:
+        parts = urllib.parse.urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # A bracket that is not closed, or a port that is no number.
+        return None
+    return parts if good else None
 
 
 class _Later(Exception):
@@ -116,6 +134,10 @@ class _Later(Exception):
 
 class _NoAnswer(Exception):
     """It does not help to wait."""
+
+
+class _Silent(_NoAnswer):
+    """Nobody is there, or not for us."""
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):

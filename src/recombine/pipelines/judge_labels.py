@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from recombine.errors import BadInput
-from recombine.pipelines.judge import Answer, Judge, Shown, from_scores
+from recombine.pipelines.judge import RIGHT, Answer, Judge, Shown, from_scores
 
 COLUMNS = ("prompt", "image", "concept", "success")
 WORDS = {"1": 1.0, "yes": 1.0, "true": 1.0, "0": 0.0, "no": 0.0, "false": 0.0}
@@ -18,14 +18,14 @@ class LabelJudge(Judge):
 
     `prompt` is the sentence or the name of its folder, `image` the number of the image, `success` 1 or 0 (or yes, no, or a
     share of several people). Without a `concept` a row is about the image as a whole. A column `place` tells slots apart that
-    have the same value.
+    have the same value. Several rows about the same count with their mean.
     """
 
     fresh = True
 
     def __init__(self, path: str, **other: Any) -> None:
         self.name = f"file:{Path(path).name}"
-        self._labels: dict[tuple[str, int, str, str], float] = {}
+        self._labels: dict[tuple[str, int, str, str], list[float]] = {}
         try:
             with open(path, newline="", encoding="utf-8-sig") as file:
                 table = csv.DictReader(file)
@@ -56,21 +56,24 @@ class LabelJudge(Judge):
                 fix="image is a number from 0 on, success 1 or 0",
             ) from None
         concept, place = ((row.get(name) or "").strip() for name in ("concept", "place"))
-        self._labels[(row["prompt"] or "").strip(), number, concept, place] = value
+        key = ((row["prompt"] or "").strip(), number, concept, place)
+        self._labels.setdefault(key, []).append(value)
 
     def look(self, shown: Shown) -> Answer:
         scores = [self._said(shown, question.concept, question.place) for question in shown.questions]
-        if any(one is not None for one in scores):
+        if scores and None not in scores:
             return from_scores(scores)
         whole = self._said(shown, "")
-        return Answer(
-            (), None if whole is None else whole >= 0.5, "" if whole is not None else "not labelled"
-        )
+        if whole is not None:
+            return Answer((), whole >= RIGHT)
+        if any(one is not None for one in scores):
+            return from_scores(scores, "not all concepts are labelled")
+        return Answer(error="not labelled")
 
     def _said(self, shown: Shown, concept: str, place: str = "") -> float | None:
         for prompt in (shown.prompt, shown.text):
             for where in (place, ""):
                 found = self._labels.get((prompt, shown.number, concept, where))
                 if found is not None:
-                    return found
+                    return sum(found) / len(found)
         return None

@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from recombine.errors import BadInput
-from recombine.pipelines.loading import UNSAFE, chosen_device, require_diffusers
+from recombine.pipelines.loading import UNSAFE, check_adapter, chosen_device, placing, require_diffusers
 
 
-def load_judge(folder: str | Path, classes: tuple[str, ...], device: str) -> tuple[Any, Any, str]:
-    """The model (of the first class that takes it), its processor and the device."""
-    torch, _, transformers = require_diffusers()
-    folder = Path(folder)
+def check_judge(folder: Path) -> None:
+    """BadInput if the folder holds no model that can be loaded safely; nothing is loaded yet."""
     if not (folder / "config.json").is_file():
         raise BadInput(
             f"{folder} holds no model of transformers: there is no config.json.",
@@ -24,6 +22,14 @@ def load_judge(folder: str | Path, classes: tuple[str, ...], device: str) -> tup
             f"The model in {folder} has no safetensors" + (f", only {unsafe[0]}." if unsafe else "."),
             fix="download its safetensors, or save it anew with model.save_pretrained(FOLDER)",
         )
+    check_adapter(folder, f"The judge in {folder}")
+
+
+def load_judge(folder: str | Path, classes: tuple[str, ...], device: str) -> tuple[Any, Any, str]:
+    """The model (of the first class that takes it), its processor and the device."""
+    folder = Path(folder)
+    check_judge(folder)
+    torch, _, transformers = require_diffusers()
     device = chosen_device(torch, device)
     given: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     try:
@@ -38,4 +44,6 @@ def load_judge(folder: str | Path, classes: tuple[str, ...], device: str) -> tup
             f"The judge in {folder} cannot be loaded: {type(error).__name__}: {str(error)[:300]}",
             fix="the folder needs the model and its processor (tokenizer and image processor)",
         ) from error
-    return model.to(device).eval(), processor, device
+    with placing(f"The judge in {folder}", device, "a smaller model, or --device cpu"):
+        model = model.to(device).eval()
+    return model, processor, device

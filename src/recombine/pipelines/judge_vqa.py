@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from recombine.pipelines.judge import Answer, Judge, Shown, from_scores
-from recombine.pipelines.judge_loading import load_judge
+from recombine.pipelines.judge_loading import check_judge, load_judge
+from recombine.pipelines.loading import fingerprint
 
 CLASSES = ("AutoModelForVisualQuestionAnswering", "AutoModelForImageTextToText")
 ASK = "{question} Answer with yes or no only."
@@ -23,11 +24,19 @@ def yes_or_no(text: str) -> float | None:
 class VqaJudge(Judge):
     """Models with a fixed list of answers (ViLT), and models that write (BLIP, and those that chat: LLaVA, Qwen-VL)."""
 
+    _model: Any
+
     def __init__(self, folder: str, *, device: str = "auto", **other: Any) -> None:
         self.name = f"vqa:{Path(folder).name}"
-        self._model, self._processor, self._device = load_judge(folder, CLASSES, device)
-        names = getattr(self._model.config, "id2label", None) or {}
-        self._answers = {str(name).lower(): int(number) for number, name in names.items()}
+        self._folder, self._wanted, self._model = Path(folder), device, None
+        check_judge(self._folder)
+        self.version = fingerprint(self._folder)
+
+    def prepare(self) -> None:
+        if self._model is None:
+            self._model, self._processor, self._device = load_judge(self._folder, CLASSES, self._wanted)
+            names = getattr(self._model.config, "id2label", None) or {}
+            self._answers = {str(name).lower(): int(number) for number, name in names.items()}
 
     def look(self, shown: Shown) -> Answer:
         image = shown.load()

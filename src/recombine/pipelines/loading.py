@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import gc
 import hashlib
 import importlib
 import inspect
 import json
+import os
+import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +25,11 @@ LIBRARIES = ("diffusers", "transformers")
 PRECISIONS = ("auto", "float32", "float16", "bfloat16")
 DENOISERS = ("unet", "transformer")
 """What is called at every step."""
-TAIL = 1 << 20
-"""Bytes at the end of a weights file that tell pipelines of one shape apart."""
+LARGEST_HEADER = 1 << 24
+"""Bytes of a header of weights that are read."""
+SAMPLES, SAMPLE = 32, 1 << 16
+"""So many pieces of so many bytes, spread over a weights file, tell pipelines of one shape apart."""
+OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +51,8 @@ class Loaded:
 
 
 def require_diffusers() -> tuple[Any, Any, Any]:
-    """PyTorch, diffusers and transformers, or an error that says how to get them."""
+    """PyTorch, diffusers and transformers, told to stay off the network, or an error that says how to get them."""
+    os.environ.update(dict.fromkeys(OFFLINE, "1"))  # They are read on import.
     try:
         found = tuple(importlib.import_module(name) for name in ("torch", "diffusers", "transformers"))
     except ImportError as error:
@@ -86,11 +95,29 @@ def load_pipeline(
     pipe = _loaded(folder, index, diffusers, getattr(torch, precision))
     parameters = _parameters(pipe)
     pipe.set_progress_bar_config(disable=True)
-    if offload:
-        pipe.enable_model_cpu_offload(device=device)
-    else:
-        pipe.to(device)
+    with placing(f"The pipeline in {folder}", device, "a smaller --precision, --offload, or --device cpu"):
+        if offload:
+            pipe.enable_model_cpu_offload(device=device)
+        else:
+            pipe.to(device)
     return Loaded(pipe, folder, denoiser, parameters, precision, device)
+
+
+@contextlib.contextmanager
+def placing(what: str, device: str, fix: str) -> Iterator[None]:
+    """BadInput where something does not go onto a device, most often for want of memory."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        raise BadInput(f"{what} does not go onto {device}: {_first_line(error)}", fix=fix) from error
+
+
+def free_memory() -> None:
+    """Gives back what a pipeline that nobody holds any more had on an accelerator."""
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def _loaded(folder: Path, index: dict[str, Any], diffusers: Any, precision: Any) -> Any:
@@ -174,6 +201,8 @@ def _check_component(folder: Path, name: str, library: str) -> None:
             f"The component {name} in {folder} comes with code of its own, which is not run.",
             fix=f"use components of {' and '.join(LIBRARIES)}",
         )
+    if place.is_dir():
+        _check_records(place, f"The component {name} in {folder}")
     files = [one for one in place.glob("*") if one.is_file()] if place.is_dir() else []
     unsafe = sorted(one.name for one in files if one.suffix in UNSAFE)
     if unsafe and not any(one.suffix == ".safetensors" for one in files):
@@ -184,8 +213,36 @@ def _check_component(folder: Path, name: str, library: str) -> None:
         )
 
 
+def _check_records(place: Path, what: str) -> None:
+    """BadInput where a JSON file points to weights elsewhere, or to code."""
+    check_adapter(place, what)
+    for path in sorted(place.rglob("*.json")):
+        try:
+            text = path.read_text(encoding="utf-8")
+            record = json.loads(text) if "auto_map" in text else {}
+        except (OSError, ValueError) as error:
+            raise BadInput(f"{path} cannot be read: {error}.", fix="download or save it anew") from error
+        if isinstance(record, dict) and record.get("auto_map"):
+            raise BadInput(
+                f"{what} names code of its own in {path.name} (auto_map), which is not run.",
+                fix=f"use components of {' and '.join(LIBRARIES)}",
+            )
+
+
+def check_adapter(place: Path, what: str) -> None:
+    """BadInput where there is an adapter: its base would be looked for elsewhere."""
+    if any(place.rglob("adapter_config.json")):
+        raise BadInput(
+            f"{what} is an adapter (adapter_config.json), whose base lies elsewhere.",
+            fix="merge the adapter into its base, and save the whole",
+        )
+
+
 def fingerprint(folder: Path) -> str:
-    """A hash of what the folder says and of the ends of its weights, so that other weights are told apart quickly."""
+    """A hash of what the folder says, of the headers of its weights and of samples spread over them.
+
+    Whole weights would take minutes to read.
+    """
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.suffix not in (".json", ".safetensors", ".txt", ".model") or not path.is_file():
@@ -193,9 +250,19 @@ def fingerprint(folder: Path) -> str:
         digest.update(f"{path.relative_to(folder)} {path.stat().st_size}\n".encode())
         with open(path, "rb") as file:
             if path.suffix == ".safetensors":
-                file.seek(max(0, path.stat().st_size - TAIL))
-            digest.update(file.read(TAIL))
+                _sampled(digest, file, path.stat().st_size)
+            else:
+                digest.update(file.read())
     return digest.hexdigest()[:16]
+
+
+def _sampled(digest: Any, file: Any, size: int) -> None:
+    """The header of a safetensors file, and pieces from its beginning to its end."""
+    header = file.read(8)
+    digest.update(header + file.read(min(int.from_bytes(header, "little"), LARGEST_HEADER)))
+    for number in range(SAMPLES):
+        file.seek(max(0, size - SAMPLE) * number // (SAMPLES - 1))
+        digest.update(file.read(SAMPLE))
 
 
 def chosen_device(torch: Any, device: str) -> str:

@@ -74,6 +74,9 @@ def read_concepts(recorded: Recorded, seed: int, on: Callable[[float], None]) ->
     texts: list[list[Tried]] = [[] for _ in asked]
     for encoder in recorded.encoders:
         features = recorded.encoded(encoder)
+        if not np.isfinite(features[finite]).all():
+            notes.append(f"{encoder} has activations that are not numbers and is left out.")
+            continue
         for place, question in enumerate(asked):
             texts[place].append(_tried(recorded, question, features, finite, encoder, ""))
     places, own, rival, recall = [], [], [], {}

@@ -29,6 +29,8 @@ class Recorded:
     """A cell each."""
     cells: Cells
     cell: Int[np.ndarray, " row"]
+    kept: Bool[np.ndarray, " made"]
+    """Which images are rows: all but those that the pipeline's own filter blackened."""
     folder: Folder
     blocks: tuple[str, ...]
     times: tuple[str, ...]
@@ -45,13 +47,14 @@ class Recorded:
         """What a block had at a point of the schedule."""
         names = [prompt.name for prompt in self.prompts]
         if time != MEAN:
-            return np.concatenate(self.folder.arrays(names, f"{block}{AT}{time}"))
+            return np.concatenate(self.folder.arrays(names, f"{block}{AT}{time}"))[self.kept]
         parts = [self.features(block, one) for one in self.times if one != MEAN]
         return np.mean(parts, axis=0)
 
     def encoded(self, encoder: str) -> Float[np.ndarray, "row feature"]:
         """What a text encoder gave out."""
-        return np.concatenate(self.folder.arrays([one.name for one in self.prompts], f"{TEXT}{encoder}"))
+        names = [one.name for one in self.prompts]
+        return np.concatenate(self.folder.arrays(names, f"{TEXT}{encoder}"))[self.kept]
 
 
 def recorded(given: PromptSet, prompts: Sequence[Prompt], answers: Answers, folder: Folder) -> Recorded:
@@ -61,6 +64,7 @@ def recorded(given: PromptSet, prompts: Sequence[Prompt], answers: Answers, fold
         raise BadInput("No prompt has images.", fix="try the pipeline on one prompt with diffusers alone")
     every = [folder.manifest(prompt.name) for prompt in there]
     cell = np.repeat(np.arange(len(there)), [len(one["flagged"]) for one in every])
+    kept = ~np.array([flag for one in every for flag in one["flagged"]], dtype=bool)
     names = [name for name in every[0]["arrays"] if all(name in one["arrays"] for one in every)]
     sites = [name.rpartition(AT) for name in names if not name.startswith(TEXT)]
     times = tuple(dict.fromkeys(time for _, _, time in sites))
@@ -69,7 +73,8 @@ def recorded(given: PromptSet, prompts: Sequence[Prompt], answers: Answers, fold
         given,
         there,
         _cells(given, there, answers),
-        cell,
+        cell[kept],
+        kept,
         folder,
         tuple(block for block in whole if all(f"{block}{AT}{time}" in names for time in times)),
         (*times, MEAN),

@@ -70,13 +70,16 @@ class Recorder:
     def block(self, name: str, block: torch.nn.Module) -> Any:
         """The hook of a block."""
         forward = inspect.signature(type(block).forward)
+        place: list[int | None] = []  # Found at the first call: a block always gives out the same things.
 
         def take(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
             if self.calls and name not in self.calls[-1].pooled:
-                given = forward.bind_partial(module, *args, **kwargs).arguments
-                found = _picture(given.get("hidden_states"), output)
-                if found is not None and found.ndim > 1:
-                    self.calls[-1].pooled[name] = pooled(found)
+                streams = _streams(output)
+                if not place:
+                    given = forward.bind_partial(module, *args, **kwargs).arguments
+                    place.append(_picture(given.get("hidden_states"), streams))
+                if place[0] is not None and place[0] < len(streams):
+                    self.calls[-1].pooled[name] = pooled(streams[place[0]])
 
         return take
 
@@ -119,16 +122,27 @@ def pooled(values: torch.Tensor) -> torch.Tensor:
     return values.detach().float().mean(dim=[axis for axis in range(1, values.ndim) if axis != kept])
 
 
-def _picture(given: Any, output: Any) -> torch.Tensor | None:
-    """Of what a block gives out the stream of the picture; blocks with two streams give out that of the text too.
+def _streams(output: Any) -> list[Any]:
+    """What a block gives out, side by side. What lies in nests (a U-Net's skips to its other side) is none of them."""
+    if isinstance(output, Mapping):
+        output = list(output.values())
+    return list(output) if isinstance(output, tuple | list) else [output]
+
+
+def _picture(given: Any, streams: list[Any]) -> int | None:
+    """Which one is the stream of the picture; blocks with two streams give out that of the text too.
 
     It has the shape of what went in as `hidden_states`; of two such ones it is the nearer, as blocks add to their streams.
     """
-    found = _tensors(output)
-    if hasattr(given, "shape"):
-        alike = [one for one in found if one.shape == given.shape]
+    found = [
+        place
+        for place, one in enumerate(streams)
+        if hasattr(one, "is_floating_point") and one.is_floating_point() and one.ndim > 1
+    ]
+    if len(found) > 1 and hasattr(given, "shape"):
+        alike = [place for place in found if streams[place].shape == given.shape]
         if len(alike) > 1:
-            return min(alike, key=lambda one: float((one - given).float().norm()))
+            return min(alike, key=lambda place: float((streams[place] - given).float().norm()))
         found = alike or found
     return found[0] if found else None
 

@@ -6,27 +6,29 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 
 from recombine.audit.wording import counted
 from recombine.errors import BadInput
 from recombine.pipelines.findings import Joint, Point, Relation
+from recombine.pipelines.shared_rank import held_concepts, shared_rank
 from recombine.stats.intervals import Interval, t_interval
-from recombine.stats.rank import partial_rank, ranks_within
+from recombine.stats.rank import ranks_within
 
 FEWEST = 10
 """Combinations without which nothing is said of a relation."""
-RESAMPLES = 1000
 TEXT = "text encoder alone"
 FREQUENCY = "frequency of the concepts"
+PARTS = "concepts themselves"
 ALL = "all"
 OBSERVED = "Nobody varied decodability, so this is no cause."
 
 
-def relate(points: Mapping[str, Sequence[Point]], seed: int) -> Relation:
-    """The rank correlation over combinations, within sets, by bootstrap over combinations; then with rivals held still.
+def relate(points: Mapping[str, Sequence[Point]]) -> Relation:
+    """The rank correlation over combinations, within sets, with an error over concepts; then with rivals held still.
 
-    Probes of different folds are not equally bold, so combinations are compared with others of their set and fold.
+    Probes of different folds are not equally bold, so combinations are compared with others of their set and fold. The
+    last rival is an effect of each concept on its own: what is left is about combinations and not about their parts.
     """
     used = [
         (name, one)
@@ -45,6 +47,10 @@ def relate(points: Mapping[str, Sequence[Point]], seed: int) -> Relation:
             what = "all prompts succeed equally often"
         return Relation(count, None, {}, {}, f"Nothing to relate: {what}.")
     group = np.unique([name for name, _ in used], return_inverse=True)[1]
+    if all(np.ptp(success[group == one]) == 0 for one in np.unique(group)):
+        return Relation(
+            count, None, {}, {}, "Nothing to relate: within each set all prompts succeed equally often."
+        )
     fold = np.unique([f"{name} {one.fold}" for name, one in used], return_inverse=True)[1]
     own = ranks_within(np.array([one.decodability for _, one in used]), fold)
     others: dict[str, Float[np.ndarray, " n"]] = {}
@@ -53,20 +59,29 @@ def relate(points: Mapping[str, Sequence[Point]], seed: int) -> Relation:
         others[TEXT] = ranks_within(text, fold)
     others[FREQUENCY] = np.array([one.frequency for _, one in used])
     said: list[str] = []
+    holds = held_concepts([one.concepts for _, one in used])
+    parts = _effects(holds, group)
 
-    def rank(what: str, x: Float[np.ndarray, " n"], *held: Float[np.ndarray, " n"]) -> Interval | None:
+    def rank(
+        what: str,
+        x: Float[np.ndarray, " n"],
+        *held: Float[np.ndarray, " n"],
+        parts: Float[np.ndarray, "n effect"] | None = None,
+    ) -> Interval | None:
         try:
-            return partial_rank(
-                x, success, group, held, replicate=np.arange(count), resamples=RESAMPLES, seed=seed
-            )
-        except BadInput as error:  # It does not vary, or hardly differs from what is held still.
+            return shared_rank(np.stack([x, success, *held]), group, holds, parts)
+        except BadInput as error:
             said.append(f"{what}: {error.message}")
             return None
 
     plain = rank("Decodability", own)
     rivals = {name: rank(f"The {name}", one) for name, one in others.items()}
     partial = {name: rank(f"With the {name} held still", own, one) for name, one in others.items()}
-    partial[ALL] = rank("With all rivals held still", own, *others.values())
+    if parts is None:
+        said.append(f"The {PARTS} could not be held still: there are too few prompts for so many concepts.")
+    else:
+        partial[PARTS] = rank(f"With the {PARTS} held still", own, parts=parts)
+    partial[ALL] = rank("With all rivals held still", own, *others.values(), parts=parts)
     return Relation(
         count,
         plain,
@@ -77,8 +92,19 @@ def relate(points: Mapping[str, Sequence[Point]], seed: int) -> Relation:
     )
 
 
+def _effects(
+    holds: Bool[np.ndarray, "n concept"], group: Int[np.ndarray, " n"]
+) -> Float[np.ndarray, "n effect"] | None:
+    """A column for each concept of each set; None where they leave too little to relate."""
+    columns = [holds[:, one] & (group == at) for at in np.unique(group) for one in range(holds.shape[1])]
+    effects = np.array([one for one in columns if one.any()], dtype=float).T
+    sets = np.stack([group == at for at in np.unique(group)], axis=1).astype(float)
+    free = len(group) - int(np.linalg.matrix_rank(np.hstack([effects, sets])))
+    return effects if free >= FEWEST else None
+
+
 def _verdict(plain: Interval | None, partial: Interval | None) -> str:
-    if plain is None:
+    if plain is None:  # Success does, or it would not have come here.
         return "Decodability does not vary over these prompts: there is nothing to relate."
     ends = _told(plain)
     if plain.low > 0:

@@ -78,7 +78,10 @@ def _rivals(relation: Relation) -> list[Table]:
             )
         )
     columns = ["what", "its correlation with success", "decodability with it held still"]
-    note = "Rank correlations over prompts with 95 % bootstrap intervals. A dash: it cannot be had, for the reason below."
+    note = (
+        "Rank correlations over prompts with 95 % intervals by leaving out concepts. The concepts themselves are an effect each, so "
+        "they have no one correlation. Another dash: it cannot be had, for the reason below."
+    )
     return [Table("Rivals", columns, rows, note)]
 
 

@@ -74,8 +74,6 @@ EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("models", "mlp"): [{"width": 8, "depth": 2}, {"widths": [7]}],
     ("models", "transformer"): [{"width": 16, "layers": 2, "heads": 2, "context": 4}],
     ("models", "hypernetwork"): [{"hidden": 8}, {"hidden": 8, "layer_norm": True}],
-    ("models", "unet"): [{"width": 4, "condition": 8, "levels": 1, "square": 1}],
-    ("models", "convnet"): [{"width": 3, "levels": 2, "hidden": 8}],
     ("models", "constructed"): [],  # It is built from a teacher: tests/models/test_constructed.py.
 }
 """What to check besides a component's defaults, and instead of them where it has none."""

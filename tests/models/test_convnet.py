@@ -12,7 +12,6 @@ from recombine.errors import BadInput
 from recombine.families.hyperteacher import Hyperteacher
 from recombine.families.sprites import Sprites
 from recombine.models.convnet import Convnet, ConvnetNetwork, halved
-from recombine.testing import check_model
 
 CODE, PIXELS, OUTPUTS, SAMPLES = 3, 8, 4, 5
 SMALL = Convnet(width=3, levels=2, hidden=6)
@@ -32,10 +31,6 @@ def example() -> tuple[jax.Array, jax.Array]:
     return jnp.asarray(rng.normal(size=CODE), jnp.float32), jnp.asarray(
         rng.normal(size=(SAMPLES, PIXELS**2)), jnp.float32
     )
-
-
-def test_the_contract():
-    check_model(Convnet(width=2, levels=3, hidden=4), input_size=PIXELS**2)
 
 
 def test_equals_the_same_network_of_xla():

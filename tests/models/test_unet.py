@@ -62,10 +62,17 @@ trace = eqx.filter_jit(lambda network, *given: network.trace(*given))
     ],
 )
 def test_sites_and_shapes(model: UNet, pixels: int, sites: dict[str, int]):
-    outputs, found = trace(drawn(model, pixels), *example(pixels))
+    names: list[str] = []
+
+    def traced(key: jax.Array) -> Any:
+        network = model.draw(CODE, 3 * pixels**2 + 1, 3 * pixels**2, key)
+        outputs, found = network.trace(*example(pixels))
+        names.extend(found)  # In the order of the computation: JAX sorts them.
+        return outputs, found
+
+    outputs, found = jax.eval_shape(traced, jax.random.key(0))
     assert outputs.shape == (SAMPLES, 3 * pixels**2)
-    # The names in the order of the computation: without compiling, which sorts them.
-    assert [*drawn(model, pixels).trace(*example(pixels))[1]] == list(sites)
+    assert names == list(sites)
     assert {site: values.shape for site, values in found.items()} == {
         site: (SAMPLES, channels) for site, channels in sites.items()
     }

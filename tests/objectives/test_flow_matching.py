@@ -94,7 +94,9 @@ def test_what_is_masked_does_not_count():
 def test_straight_lines_arrive_in_any_number_of_steps():
     codes, batch = images()
     for steps in (1, 3, 20):
-        drawn = FlowMatching(steps=steps).evaluate(Towards(jnp.array(1.0)), codes, batch, jax.random.key(0))
+        drawn = FlowMatching(steps=steps, guidance=1.0).evaluate(
+            Towards(jnp.array(1.0)), codes, batch, jax.random.key(0)
+        )
         np.testing.assert_allclose(drawn, batch.targets, atol=1e-5)
 
 
@@ -125,7 +127,7 @@ def test_drawing_follows_the_networks_field_from_the_noise_of_the_batch():
     _, batch = images()
     small = eqx.tree_at(lambda one: one.inputs, batch, 0.1 * batch.inputs)
     matrices = jnp.asarray(np.random.default_rng(1).normal(size=(TASKS, PIXELS**2)), jnp.float32) / PIXELS
-    objective = FlowMatching(steps=5)
+    objective = FlowMatching(steps=5, guidance=1.0)
     drawn = objective.evaluate(Turning(), matrices, small, jax.random.key(0))
     for task in range(TASKS):
         power = np.linalg.matrix_power(np.eye(PIXELS) + matrices[task].reshape(PIXELS, PIXELS) / 5, 5)

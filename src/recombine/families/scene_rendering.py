@@ -54,7 +54,7 @@ PAIR: Mapping[str, tuple[str, ...]] = {
 }
 """What can be told of two things side by side, and the values, in the order of labels."""
 
-ALONE, BESIDE = 0.2, 0.19
+ALONE, BESIDE = 0.2, 0.17
 """Radii where no size is told: of a thing that is alone, and of each of two."""
 SIDES = ((0.25, 0.5), (0.75, 0.5))
 """Where two things are."""

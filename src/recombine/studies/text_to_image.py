@@ -264,6 +264,17 @@ class TextToImage(Study):
         },
         "demo": {"replicates": 4},
         "laptop": {},
+        "paper": {
+            "base": {
+                "family": {"kind": "scenes", "pixels": 32},
+                "recipe": {"kind": "fast", "tasks": 128, "samples": 1},
+                "model": {"kind": "unet", "levels": 3, "blocks": 2},
+                "every": 1000,
+                "validation_tasks": 2,
+            },
+            "widths": (64,),
+            "steps": (20_000,),
+        },
         "full": {
             "widths": (16, 24, 32, 64),
             "steps": (300, 600, 1200, 2400),

@@ -36,7 +36,7 @@ def run(
     study: Annotated[str, Parameter(help="The study, or all; `recombine ls studies` lists them.")],
     *overrides: Overrides,
     profile: Annotated[
-        str, Parameter(help="smoke, demo, laptop or paper: same code, other sizes.")
+        str, Parameter(help="smoke, demo, laptop, paper (or one of the study): same code, other sizes.")
     ] = "laptop",
     store: StoreOption = DEFAULT_STORE,
     report: Annotated[Path | None, Parameter(help="Also write the report page to this file.")] = None,

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int
 from pydantic import PositiveInt, model_validator
 
 from recombine.encodings.base import Encoder, Encoding, coefficient_law
-from recombine.encodings.script import PAD, Ids, words_of
+from recombine.encodings.script import PAD, Ids, tokenized, words_of
 from recombine.encodings.text_reader import TextReader
 from recombine.errors import BadInput
 from recombine.families.base import Family, Task, Teacher
@@ -126,15 +126,7 @@ class Grammar:
 
     def tokenize(self, text: str) -> Ids:
         """The numbers of a text's words."""
-        numbers = {word: number for number, word in enumerate(self.vocabulary, start=1)}
-        words = words_of(text)
-        unknown = sorted(set(words) - set(numbers))
-        if unknown:
-            raise BadInput(
-                f"No caption of this space has the words {', '.join(unknown)}.",
-                fix=f"known: {', '.join(self.vocabulary)}",
-            )
-        return tuple(numbers[word] for word in words)
+        return tokenized(text, self.vocabulary, "caption")
 
 
 def with_article(words: str) -> str:

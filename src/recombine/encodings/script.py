@@ -34,6 +34,19 @@ def words_of(text: str) -> list[str]:
     return re.findall(r"\w+(?:['-]\w+)*|[^\w\s]", text.lower())
 
 
+def tokenized(text: str, vocabulary: Sequence[str], what: str) -> Ids:
+    """The numbers of a text's words in a vocabulary. `what` is what such texts are called."""
+    numbers = {word: number for number, word in enumerate(vocabulary, start=1)}
+    words = words_of(text)
+    unknown = sorted(set(words) - set(numbers))
+    if unknown:
+        raise BadInput(
+            f"No {what} of this space has the words {', '.join(unknown)}.",
+            fix=f"known: {', '.join(vocabulary)}",
+        )
+    return tuple(numbers[word] for word in words)
+
+
 @dataclasses.dataclass(frozen=True)
 class Script:
     """How the combinations of a space are said."""
@@ -61,15 +74,7 @@ class Script:
 
     def tokenize(self, text: str) -> Ids:
         """The numbers of a text's words."""
-        numbers = {word: number for number, word in enumerate(self.vocabulary, start=1)}
-        words = words_of(text)
-        unknown = sorted(set(words) - set(numbers))
-        if unknown:
-            raise BadInput(
-                f"No sentence of this space has the words {', '.join(unknown)}.",
-                fix=f"known: {', '.join(self.vocabulary)}",
-            )
-        return tuple(numbers[word] for word in words)
+        return tokenized(text, self.vocabulary, "sentence")
 
     def sentence_of(self, row: Sequence[int] | np.ndarray) -> str:
         """The sentence of a combination."""

@@ -14,6 +14,7 @@ from recombine.models.base import Edit, Network, Trace, unedited
 from recombine.probes.decodability import STRENGTHS, TraceTask
 from recombine.probes.ridge import RidgePath, mean_r2
 from recombine.probes.tasks import over_tasks
+from recombine.supports.regions import Side
 from recombine.supports.rows import RowSet
 from recombine.training.prepare import Setting
 from recombine.training.streams import Stream
@@ -24,6 +25,7 @@ Activations = dict[str, np.ndarray]
 InterferedRegion = Literal["held_out", "trained"]
 """Which combinations are interfered with. Probes are fitted on held-out ones in either case."""
 
+SIDES: tuple[Side, Side] = ("test", "validation")
 FEWEST = 8
 """Held-out combinations without which nothing can be fitted on some and tried on others."""
 
@@ -121,16 +123,26 @@ def activations(
     return over_tasks(TraceTask(), setting, network, np.repeat(rows, draws, axis=0), Stream.PROBE, region)
 
 
-def probed(setting: Setting, network: Network, combinations: int, draws: int) -> Probed:
-    """The activations that a measurement fits on."""
-    test = setting.regions.require("held_out", combinations, "test")
-    validation = setting.regions.require("held_out", combinations, "validation")
-    if len(test) < FEWEST:
+def sides(
+    setting: Setting, combinations: int, fewest: int, what: str
+) -> tuple[Int[np.ndarray, "n slots"], Int[np.ndarray, "m slots"]]:
+    """Held-out combinations to fit and score on (test side) and to choose on (validation side), at most so many of each.
+
+    `what` needs `fewest` of the first.
+    """
+    test, validation = (setting.regions.require("held_out", combinations, side) for side in SIDES)
+    if len(test) < fewest:
         raise BadInput(
-            f"Of the held-out combinations (test side) {len(test)} were found; at least {FEWEST} are needed to fit "
-            "on some and to interfere with others.",
+            f"Of the held-out combinations (test side) {len(test)} were found; {what} needs {fewest}.",
             fix="train on fewer combinations, or hold out more",
         )
+    return test, validation
+
+
+def probed(setting: Setting, network: Network, combinations: int, draws: int) -> Probed:
+    """The activations that a measurement fits on."""
+    what = "fitting on some and interfering with others"
+    test, validation = sides(setting, combinations, FEWEST, what)
     place = np.arange(len(test)) % 4
     parts = {"fit": test[place % 2 == 0], "referee": test[place == 1], "rest": test[place == 3]}
     found = {

@@ -14,6 +14,7 @@ from pydantic import PositiveInt
 from recombine.errors import BadInput
 from recombine.models.base import Network
 from recombine.objectives.flow_matching import FlowMatching
+from recombine.probes.activations import FEWEST, SIDES, sides
 from recombine.probes.base import Measured, Measurement
 from recombine.probes.decodability import STRENGTHS, control_targets
 from recombine.probes.ridge import RidgePath, mean_r2
@@ -35,9 +36,6 @@ READING = "reading"
 SHARE = 3
 """Of every site as many principal components are read as there are combinations to fit on, divided by this: with as many
 channels as combinations a code that is random by combination would be known by heart, and sites of any width compare."""
-
-FEWEST = 8
-"""Held-out combinations without which nothing can be fitted on some and scored on others."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,15 +107,7 @@ class Concepts(Measurement):
                 f"concepts looks into networks that draw images; this one is trained by {objective.kind!r}.",
                 fix="family=scenes with objective=flow-matching, or the measurement decodability",
             )
-        rows = {
-            side: setting.regions.require("held_out", self.combinations, side)
-            for side in ("test", "validation")
-        }
-        if len(rows["test"]) < FEWEST:
-            raise BadInput(
-                f"Of the held-out combinations (test side) {len(rows['test'])} were found; at least {FEWEST} are needed.",
-                fix="train on fewer combinations, or hold out more",
-            )
+        rows = dict(zip(SIDES, sides(setting, self.combinations, FEWEST, "a probe"), strict=True))
         columns = {
             name: slice(offset, offset + level)
             for (name, _), offset, level in zip(space.factors, space.offsets, space.levels, strict=True)

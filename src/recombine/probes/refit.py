@@ -13,6 +13,7 @@ from pydantic import PositiveInt
 from recombine.errors import BadInput
 from recombine.families.base import Batch, Family
 from recombine.models.base import Network
+from recombine.probes.activations import SIDES, sides
 from recombine.probes.base import Measured, Measurement
 from recombine.probes.decodability import STRENGTHS
 from recombine.probes.ridge import RidgePath
@@ -57,15 +58,7 @@ class Refit(Measurement):
                 f"refit fits numbers; the targets of {config.family.kind!r} are {config.family.targets}.",
                 fix="use a family of numbers, such as hyperteacher or sprites",
             )
-        rows = {
-            side: setting.regions.require("held_out", self.combinations, side)
-            for side in ("test", "validation")
-        }
-        if len(rows["test"]) < FEWEST:
-            raise BadInput(
-                f"Of the held-out combinations (test side) {len(rows['test'])} were found; a readout needs {FEWEST}.",
-                fix="train on fewer combinations, or hold out more",
-            )
+        rows = dict(zip(SIDES, sides(setting, self.combinations, FEWEST, "a readout"), strict=True))
         summary: dict[str, float] = {}
         for suffix, which in (("", network), ("_untrained", setting.network())):
             parts = {side: self._part(setting, which, one, side) for side, one in rows.items()}

@@ -74,65 +74,69 @@ def _gallery(study: TextToImage, tables: Tables, arm: str) -> pd.DataFrame:
 
 def _map(study: TextToImage, tables: Tables, arm: str) -> Figure:
     """Every combination of one thing at its place on the map."""
-    space, _ = study.arms(study.usual["number"])[arm]
-    factors = dict(space.factors)
-    frame = _gallery(study, tables, arm)
-    parts = _parts(space, frame)
-    rows = [f"{size} {shape}" for shape in factors["shape"] for size in factors["size"]]
-    table = pd.DataFrame(
-        {
-            "row": parts["size"] + " " + parts["shape"],
-            "group": parts["colour"],
-            "place": [list(factors["place"]).index(place) for place in parts["place"]],
-            "image": frame["image"],
-            "kind": frame["kind"],
-            "right": frame["right"].astype(bool),
-            "name": frame["combination"],
-        }
-    )
-    info = image_grid_info(
-        table,
-        KINDS,
-        caption_lead=(
+    factors = dict(study.arms(study.usual["number"])[arm][0].factors)
+    return _grid(
+        study,
+        tables,
+        arm,
+        rows=("size", "shape"),
+        groups="colour",
+        inside="place",
+        title=f"What the network draws: {ARM_NAMES[arm]}",
+        caption=(
             f"One image of every combination, drawn by the network of the first replicate ({ARM_NAMES[arm]}). The four of a "
             f"colour were asked for at the {', '.join(factors['place'])}."
         ),
-        rows=rows,
-        groups=list(factors["colour"]),
-    )
-    return Figure(
-        f"images_{arm}", f"What the network draws: {ARM_NAMES[arm]}", info.caption, draw_image_grid(info)
     )
 
 
 def _pairs(study: TextToImage, tables: Tables) -> Figure:
     """Scenes with two things: left ones in rows, right ones in columns."""
-    space, _ = study.arms(study.usual["number"])["two things"]
-    factors = dict(space.factors)
-    frame = _gallery(study, tables, "two things")
-    parts = _parts(space, frame)
-    table = pd.DataFrame(
-        {
-            "row": parts["left colour"] + " " + parts["left shape"],
-            "group": parts["right shape"],
-            "place": [list(factors["right colour"]).index(colour) for colour in parts["right colour"]],
-            "image": frame["image"],
-            "kind": frame["kind"],
-            "right": frame["right"].astype(bool),
-            "name": frame["combination"],
-        }
+    factors = dict(study.arms(study.usual["number"])["two things"][0].factors)
+    return _grid(
+        study,
+        tables,
+        "two things",
+        rows=("left colour", "left shape"),
+        groups="right shape",
+        inside="right colour",
+        title="Who has which colour?",
+        caption=(
+            "One image of every combination of two things, first replicate: the left thing by row, the right one's shape by "
+            f"group of columns and its colour ({', '.join(factors['right colour'])}) inside."
+        ),
+    )
+
+
+def _grid(
+    study: TextToImage,
+    tables: Tables,
+    arm: str,
+    rows: tuple[str, str],
+    groups: str,
+    inside: str,
+    title: str,
+    caption: str,
+) -> Figure:
+    """An arm's images: two factors make the rows, the second one slower; one the groups of columns, one the columns inside."""
+    space, _ = study.arms(study.usual["number"])[arm]
+    factors, frame = dict(space.factors), _gallery(study, tables, arm)
+    parts, (quick, slow) = _parts(space, frame), rows
+    table = frame[["image", "kind"]].assign(
+        row=parts[quick] + " " + parts[slow],
+        group=parts[groups],
+        place=[factors[inside].index(value) for value in parts[inside]],
+        right=frame["right"].astype(bool),
+        name=frame["combination"],
     )
     info = image_grid_info(
         table,
         KINDS,
-        caption_lead=(
-            "One image of every combination of two things, first replicate: the left thing by row, the right one's shape by "
-            f"group of columns and its colour ({', '.join(factors['right colour'])}) inside."
-        ),
-        rows=[f"{colour} {shape}" for shape in factors["left shape"] for colour in factors["left colour"]],
-        groups=list(factors["right shape"]),
+        caption_lead=caption,
+        rows=[f"{one} {other}" for other in factors[slow] for one in factors[quick]],
+        groups=list(factors[groups]),
     )
-    return Figure("images_two_things", "Who has which colour?", info.caption, draw_image_grid(info))
+    return Figure(f"images_{arm.replace(' ', '_')}", title, info.caption, draw_image_grid(info))
 
 
 def _parts(space: ProductSpace, frame: pd.DataFrame) -> pd.DataFrame:

@@ -15,6 +15,8 @@ from jaxtyping import install_import_hook
 SCIENCE = (
     "spaces",
     "supports",
+    "problems",
+    "graphs",
     "families",
     "encodings",
     "models",

@@ -13,8 +13,11 @@ PACKAGE = Path(recombine.__file__).parent
 
 ORDER = (
     "root",
+    "language",
     "spaces",
     "supports",
+    "problems",
+    "graphs",
     "families",
     "encodings",
     "models",
@@ -28,6 +31,7 @@ ORDER = (
     "figures",
     "plan",
     "audit",
+    "endpoints",
     "pipelines",
     "studies",
     "report",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from recombine.cli.audit_coverage_graph import CoverageGraphOptions, coverage_graph_command
 from recombine.cli.output import console, print_json
 from recombine.cli.waiting import Waiting
 from recombine.errors import BadInput
@@ -30,9 +31,24 @@ def audit_command(
     report: Path | None = None,
     tables: Path | None = None,
     seed: int = 0,
+    graph: CoverageGraphOptions | None = None,
     as_json: bool = False,
 ) -> None:
     """Audit a table, and print, write or draw what it says."""
+    if graph is not None and graph.asked():
+        unused = {
+            "factors": factors,
+            "roles": roles,
+            "sets": sets,
+            "score": scores,
+            "train": train,
+            "split": split,
+        }
+        unused |= {"activations": activations, "key": key, "report": report}
+        coverage_graph_command(
+            source, graph, where=where, tables=tables, seed=seed, as_json=as_json, unused=unused
+        )
+        return
     asked: dict[str, Any] = {
         "factors": split_names(factors),
         "roles": parse_roles(roles),

@@ -11,6 +11,8 @@ from typing import Annotated, Literal
 from cyclopts import App, CycloptsError, Parameter
 
 from recombine import __version__
+from recombine.cli.audit_coverage_graph import CoverageGraphOptions
+from recombine.cli.audit_llm import audit_llm_app
 from recombine.cli.engines import EngineOptions
 from recombine.cli.options import DEFAULT_STORE, DryOption, JsonOption, Overrides, StoreOption
 from recombine.cli.store import store_app
@@ -26,9 +28,12 @@ app = App(
 )
 app.register_install_completion_command(help="Install completion for your shell.")
 app.command(store_app)
+app.command(audit_llm_app)
 
 HERE = EngineOptions()
 """Where commands compute unless told otherwise: in this process."""
+SCORES = CoverageGraphOptions()
+"""What an audit looks at unless told otherwise: scores, and not the coverage graph of facts."""
 
 
 @app.command
@@ -166,6 +171,7 @@ def audit(
     tables: Annotated[Path | None, Parameter(help="Also write tables (CSV) into this folder.")] = None,
     seed: Annotated[int, Parameter(help="Of what is drawn: bootstraps, folds, plans.")] = 0,
     json: JsonOption = False,
+    graph: CoverageGraphOptions = SCORES,
 ) -> None:
     """Audit your own model by a table: does it recombine, which combinations fail and why, what to collect?"""
     from recombine.cli.audit import audit_command
@@ -184,6 +190,7 @@ def audit(
         report=report,
         tables=tables,
         seed=seed,
+        graph=graph,
         as_json=json,
     )
 

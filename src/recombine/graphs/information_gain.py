@@ -1,0 +1,41 @@
+"""How much of an output some inputs tell, without any computation: relative information gain, exact over a table."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float, Integer
+
+from recombine.errors import BadInput
+
+
+def relative_information_gain(
+    inputs: Integer[np.ndarray, "row ..."], output: Integer[np.ndarray, "row2 ..."]
+) -> float:
+    """(H(Y) - H(Y | X)) / H(Y), where each row of the table is equally likely: 0 nothing is known of Y, 1 all.
+
+    Several columns of the inputs X, or of the output Y, are taken together.
+    """
+    if not len(inputs) or len(inputs) != len(output):
+        raise BadInput(
+            f"Inputs have {len(inputs)} rows and outputs {len(output)}.",
+            fix="give the same rows of both, at least one",
+        )
+    x, y = (columns.reshape(len(columns), -1) for columns in (inputs, output))
+    unknown = entropy(_counts(y))
+    if unknown == 0:
+        raise BadInput(
+            "The output is the same in every row, so nothing can be learned of it.",
+            fix="choose an output that varies",
+        )
+    left = entropy(_counts(np.concatenate([x, y], axis=1))) - entropy(_counts(x))
+    return (unknown - left) / unknown
+
+
+def entropy(counts: Integer[np.ndarray, " value"]) -> float:
+    """In bits, of values that occur so often."""
+    shares: Float[np.ndarray, " value"] = counts[counts > 0] / counts.sum()
+    return float(-(shares * np.log2(shares)).sum()) + 0.0
+
+
+def _counts(rows: Integer[np.ndarray, "row column"]) -> Integer[np.ndarray, " different"]:
+    return np.unique(rows, axis=0, return_counts=True)[1]

@@ -1,0 +1,200 @@
+"""Items: a question with one right answer, which differ in how common the task and how probable the text is."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from recombine.errors import BadInput, did_you_mean
+from recombine.language import tasks as of
+from recombine.language.tasks import ALPHABET, DECODE, ENCODE, FUNCTIONS, LETTERS, SHIFTS, VARIANTS, Variant
+from recombine.language.words import english
+
+LENGTHS = (2, 3, 4, 5, 6)
+"""Letters of the words of a text, in some order: all texts are equally long."""
+LEVELS = {"high": (2.0, -22.0, 0.0), "medium": (0.25, -34.0, -27.0), "low": (-0.75, -60.0, -39.0)}
+"""How texts of each level are drawn from the one model (see `Bigrams.draw`), and between which log-probabilities they lie."""
+COUNTS = (20, 30, 40, 50)
+"""Letters to count: so many, or (rare) one more or one fewer."""
+NUMBERS = range(100, 540, 5)
+"""What linear functions are applied to: results are whole and have three digits."""
+MOST_DRAWS = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class Item:
+    """One question."""
+
+    task: str
+    variant: Variant
+    prompt: str
+    answer: str
+    input: str
+    """The text that is worked on, without the instruction."""
+    output: str
+    """The text that is asked for."""
+    input_logprob: float | None
+    output_logprob: float | None
+    """Natural logarithms of the probabilities of both; None where they are not known."""
+    group: str
+    """What items on the same text share."""
+
+    @functools.cached_property
+    def name(self) -> str:
+        """A hash of all that decides the answer."""
+        said = json.dumps([self.task, self.variant, self.prompt, self.answer])
+        return hashlib.sha256(said.encode()).hexdigest()[:16]
+
+
+def make_items(
+    number: int, seed: int = 0, tasks: Sequence[str] = (), shifts: Mapping[str, int] = SHIFTS
+) -> list[Item]:
+    """So many items of each task, variant and level of probability, by seed; more of them begin with the same ones.
+
+    The texts of the ciphers and of the reversal are the same, in both variants, so that tasks are compared on equal
+    ground. Without names: all tasks.
+    """
+    unknown = [name for name in tasks if name not in TASKS]
+    if unknown:
+        raise BadInput(f"There is no task {unknown[0]!r}.", fix=did_you_mean(unknown[0], TASKS))
+    if number < 1:
+        raise BadInput(f"At least one item of each kind is needed, got {number}.", fix="40 is usual")
+    if len({shifts[variant] % 26 for variant in VARIANTS} | {0}) < 3:
+        raise BadInput(
+            f"The shifts {shifts['common']} and {shifts['rare']} do not make two ciphers.",
+            fix="give two different ones between 1 and 25, the common one first",
+        )
+    chosen = [name for name in TASKS if not tasks or name in tasks]
+    seen: set[str] = set()
+    found: dict[str, Item] = {}
+    for index in range(number):
+        texts = _texts(np.random.default_rng([seed, index]), seen)
+        for place, name in enumerate(TASKS):
+            if name in chosen:
+                rng = np.random.default_rng([seed, index, place + 1])
+                found |= {item.name: item for item in TASKS[name](texts, index, rng, shifts)}
+    return list(found.values())
+
+
+def _texts(rng: np.random.Generator, seen: set[str]) -> dict[str, str]:
+    """A text of each level, with words of the same lengths in the same order."""
+    lengths = [int(length) for length in rng.permutation(LENGTHS)]
+    found = {}
+    for level, (sharpness, lowest, highest) in LEVELS.items():
+        for _ in range(MOST_DRAWS):
+            text = english().draw(rng, lengths, sharpness)
+            if text not in seen and lowest < english().log_probability(text) < highest:
+                break
+        else:
+            raise BadInput("There are not so many different texts.", fix="ask for fewer items")
+        found[level] = text
+        seen.add(text)
+    return found
+
+
+def _item(task: str, variant: Variant, prompt: str, given: str, answer: str, group: str) -> Item:
+    known = english().log_probability
+    return Item(task, variant, prompt, answer, given, answer, known(given), known(answer), group)
+
+
+Texts = Mapping[str, str]
+Shifts = Mapping[str, int]
+
+
+def _decode(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts) -> Iterator[Item]:
+    for text in texts.values():
+        for variant in VARIANTS:
+            cipher = of.shifted(text, shifts[variant])
+            yield _item(DECODE, variant, of.decode_prompt(cipher, shifts[variant]), cipher, text, text)
+
+
+def _encode(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts) -> Iterator[Item]:
+    for text in texts.values():
+        for variant in VARIANTS:
+            cipher = of.shifted(text, shifts[variant])
+            yield _item(ENCODE, variant, of.encode_prompt(text, shifts[variant]), text, cipher, text)
+
+
+def _reversal(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts) -> Iterator[Item]:
+    """One variant only: here the text varies and not the task."""
+    for text in texts.values():
+        given = of.backwards(text)
+        yield _item("reversal", "common", of.reversal_prompt(given), given, text, text)
+
+
+def _counting(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts) -> Iterator[Item]:
+    """Round numbers of letters, and numbers beside them."""
+    count = COUNTS[index % len(COUNTS)]
+    beside = count + (1 if (index // len(COUNTS)) % 2 == 0 else -1)
+    for variant, letters in zip(VARIANTS, (count, beside), strict=True):
+        given = "".join(rng.choice(list(ALPHABET), letters))
+        yield _item("counting", variant, of.counting_prompt(given), given, str(letters), f"counting {index}")
+
+
+def _linear(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts) -> Iterator[Item]:
+    # All numbers once, in an order of their own, before one comes again.
+    number = int(NUMBERS[(index * 37) % len(NUMBERS)])
+    for variant in VARIANTS:
+        prompt = of.linear_prompt(number, *FUNCTIONS[variant])
+        answer = of.linear(number, *FUNCTIONS[variant])
+        yield _item("linear", variant, prompt, str(number), answer, f"linear {number}")
+
+
+def _sorting(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts) -> Iterator[Item]:
+    lengths = [int(length) for length in rng.permutation(LENGTHS)]
+    words = english().draw(rng, lengths, 0.0).split()
+    for variant in VARIANTS:
+        descending = variant == "rare"
+        prompt = of.sorting_prompt(words, descending=descending)
+        answer = of.in_order(words, descending=descending)
+        yield _item("sorting", variant, prompt, " ".join(words), answer, of.in_order(words))
+
+
+def _acronym(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts) -> Iterator[Item]:
+    """Letters that make a listed word, and the same letters in another order."""
+    target = str(rng.choice(_spellable()))
+    mixed = target
+    while mixed in english().number:
+        mixed = "".join(rng.permutation(list(target)))
+    for answer in (target, mixed):
+        for variant in VARIANTS:
+            words = _words_with(answer, LETTERS[variant], rng)
+            prompt = of.acronym_prompt(words, LETTERS[variant])
+            yield _item("acronym", variant, prompt, " ".join(words), answer, answer)
+
+
+@functools.cache
+def _by_letter(place: int) -> dict[str, list[str]]:
+    """The listed words by one of their letters."""
+    found: dict[str, list[str]] = {}
+    for word in english().words:
+        found.setdefault(word[place], []).append(word)
+    return found
+
+
+@functools.cache
+def _spellable() -> list[str]:
+    """Listed words of five letters that are all different, each of which some word has at each place."""
+    may = set.intersection(*(set(_by_letter(place)) for place in LETTERS.values()))
+    return [word for word in english().words if len(set(word)) == len(word) == 5 and set(word) <= may]
+
+
+def _words_with(letters: str, place: int, rng: np.random.Generator) -> list[str]:
+    return [str(rng.choice(_by_letter(place)[letter])) for letter in letters]
+
+
+Make = Callable[[Texts, int, np.random.Generator, Shifts], Iterator[Item]]
+TASKS: dict[str, Make] = {
+    DECODE: _decode,
+    ENCODE: _encode,
+    "reversal": _reversal,
+    "counting": _counting,
+    "linear": _linear,
+    "sorting": _sorting,
+    "acronym": _acronym,
+}

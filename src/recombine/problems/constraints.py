@@ -1,0 +1,89 @@
+"""What a power network asks of an answer: bounds, limits of lines, and that power balances at every bus.
+
+Every violation is in per unit of the case's base (100 MVA, so 0.01 is 1 MW), or in radians for the reference angle.
+A bound is one constraint for a number, both sides together; a line is one, the worse of its ends. Balance is counted
+apart at buses with and without a load: where there is none it asks the same of every instance, and a fixed answer
+can satisfy it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Complex, Float
+
+from recombine.problems.checking import ConstraintType
+from recombine.problems.network import Network
+
+
+def types_of(network: Network) -> tuple[ConstraintType, ...]:
+    """The types of constraints of a network; those of which it has none are left out."""
+    loads = len(network.load_buses)
+    others = network.buses - loads
+    every = (
+        ConstraintType("p-bounds", network.generators, True),
+        ConstraintType("q-bounds", network.generators, True),
+        ConstraintType("voltage-bounds", network.buses, True),
+        ConstraintType("reference", 1, True),
+        ConstraintType("line-limits", len(network.limits), True),
+        ConstraintType("p-balance-unloaded", others, True),
+        ConstraintType("q-balance-unloaded", others, True),
+        ConstraintType("p-balance-loaded", loads, False),
+        ConstraintType("q-balance-loaded", loads, False),
+    )
+    return tuple(one for one in every if one.number)
+
+
+def violations_of(
+    network: Network, loads: Float[np.ndarray, "n two_load"], answers: Float[np.ndarray, "n answer"]
+) -> dict[str, Float[np.ndarray, "n _"]]:
+    """By how much answers violate each constraint; infinite where a number that it needs is none."""
+    state = network.state(answers)
+    with np.errstate(invalid="ignore", over="ignore"):
+        left = mismatch(network, loads, answers)
+        flows = line_flows(network, state.voltage)
+        loaded = np.isin(np.arange(network.buses), network.load_buses)
+        found = {
+            "p-bounds": _outside(state.p, network.p_bounds),
+            "q-bounds": _outside(state.q, network.q_bounds),
+            "voltage-bounds": _outside(state.magnitude, network.magnitude_bounds),
+            "reference": np.abs(state.angle[:, [network.reference]] - network.reference_angle),
+            "line-limits": np.maximum(np.abs(flows).max(axis=2) - network.limits, 0),
+            "p-balance-unloaded": np.abs(np.real(left)[:, ~loaded]),
+            "q-balance-unloaded": np.abs(np.imag(left)[:, ~loaded]),
+            "p-balance-loaded": np.abs(np.real(left)[:, loaded]),
+            "q-balance-loaded": np.abs(np.imag(left)[:, loaded]),
+        }
+    return {one.name: np.nan_to_num(found[one.name], nan=np.inf, posinf=np.inf) for one in types_of(network)}
+
+
+def mismatch(
+    network: Network, loads: Float[np.ndarray, "n two_load"], answers: Float[np.ndarray, "n answer"]
+) -> Complex[np.ndarray, "n bus"]:
+    """Power made at each bus, less what its load takes and what flows into the network; NaN where unknown."""
+    state = network.state(answers)
+    made = np.zeros((len(answers), network.buses), dtype=complex)
+    made[:, network.generator_buses] = state.p + 1j * state.q
+    left = made - network.demand(loads) - injected(network, state.voltage)
+    # In the product nothing times an unknown voltage is unknown: only a bus and its neighbours need it.
+    known = np.isfinite(state.voltage)
+    needs = network.admittance != 0
+    left[(~known).astype(int) @ needs.T > 0] = complex(np.nan, np.nan)
+    return left
+
+
+def injected(network: Network, voltage: Complex[np.ndarray, "n bus"]) -> Complex[np.ndarray, "n bus"]:
+    """The power that flows from each bus into the network. Unknown voltages count as 0."""
+    known = np.where(np.isfinite(voltage), voltage, 0)
+    return known * (known @ network.admittance.T).conj()
+
+
+def line_flows(network: Network, voltage: Complex[np.ndarray, "n bus"]) -> Complex[np.ndarray, "n line 2"]:
+    """The power that flows into each line with a limit at both of its ends."""
+    ends = voltage[:, network.line_ends]
+    return ends * np.einsum("lij,nlj->nli", network.line_admittance, ends).conj()
+
+
+def _outside(
+    values: Float[np.ndarray, "n value"], bounds: Float[np.ndarray, "2 value"]
+) -> Float[np.ndarray, "n value"]:
+    return np.maximum(np.maximum(bounds[0] - values, values - bounds[1]), 0)

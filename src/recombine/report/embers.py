@@ -1,0 +1,101 @@
+"""The page of an audit of a language model by its embers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from recombine.audit.embers import LEVELS, Embers, Share
+from recombine.endpoints.embers_audit import EmbersAudit
+from recombine.figures.base import Figure
+from recombine.figures.verdict_forest import draw_verdict_forest, verdict_forest_info
+from recombine.figures.wording import interval_in_words, signed
+from recombine.plain import plain
+from recombine.report.html import Report, Table, write_report
+
+QUESTION = "Does the model do better where the task is common, or the answer probable?"
+WORDS = {
+    "supported": "Yes",
+    "contradicted": "No, the other way round",
+    "equivalent": "No difference that matters",
+    "inconclusive": "The answers do not decide it",
+}
+SHOWN = 20
+"""Wrong answers on the page."""
+
+
+def write_embers(made: EmbersAudit, found: Embers, path: str | Path) -> Path:
+    """Write the page as one file that opens from disk without a network, and return its path."""
+    verdicts = [verdict.record() for verdict in found.verdicts]
+    forest = verdict_forest_info(verdicts)
+    caption = f"{forest.caption} Here the replicates are texts."
+    report = Report(
+        title=f"recombine audit-llm embers: {plain(str(made.settings.get('model', '')))}",
+        question=QUESTION,
+        answer=_answer(verdicts[0]),
+        verdicts=verdicts,
+        figures=[Figure("verdicts", "Effects, intervals and margins", caption, draw_verdict_forest(forest))],
+        tables=[_shares(found), _weights(found), _wrong(made)],
+        facts=_facts(made, found),
+    )
+    return write_report(report, path)
+
+
+def _answer(verdict: dict) -> str:
+    """The primary verdict in words."""
+    basis = f"{signed(verdict['effect'])} (95 % interval {interval_in_words(verdict['interval'])})"
+    note = f" ({verdict['note']}.)" if verdict["note"] else ""
+    return f"{WORDS[verdict['verdict']]}: {verdict['statement']} Effect {basis}.{note}"
+
+
+def share_rows(found: Embers) -> Iterator[tuple[str, str, int, dict[str, Share]]]:
+    """For each task and variant the number of items, and shares by level."""
+    cells: dict[tuple[str, str], dict[str, Share]] = {}
+    for one in found.shares:
+        cells.setdefault((one.task, one.variant), {})[one.level] = one
+    for (task, variant), by_level in cells.items():
+        yield task, variant, by_level["all"].items, by_level
+
+
+def _shares(found: Embers) -> Table:
+    rows = []
+    for task, variant, items, by_level in share_rows(found):
+        shown = [_interval(by_level[level]) if level in by_level else None for level in ("all", *LEVELS)]
+        rows.append([plain(task), variant, items, *shown])
+    columns = ["task", "variant", "items", "all", *(f"{level} probability" for level in LEVELS)]
+    note = (
+        "Shares of right answers with Wilson's 95 % interval, texts as units. Levels are thirds of the answer's "
+        "log-probability within a task; of the given text's where the task is to encode."
+    )
+    return Table("Right answers", columns, rows, note)
+
+
+def _interval(share: Share) -> str:
+    one = share.right
+    return f"{one.estimate:.2f} [{one.low:.2f}, {one.high:.2f}]"
+
+
+def _weights(found: Embers) -> Table:
+    rows = [[one.name, one.weight.estimate, one.weight.low, one.weight.high] for one in found.weights]
+    note = (
+        "Log-odds of a right answer, for 10 nats of log-probability and for 10 characters of length. Logistic "
+        f"regression with a level for each task, and one for each text that is drawn from a normal distribution (here of standard deviation {found.spread:.2f})."
+    )
+    return Table("Regression", ["column", "weight", "95 % from", "to"], rows, note)
+
+
+def _wrong(made: EmbersAudit) -> Table:
+    wrong = made.answers[made.answers["correct"] == 0].head(SHOWN)
+    rows = [
+        [plain(str(value)) for value in row]
+        for row in wrong[["task", "variant", "answer", "said"]].itertuples(index=False)
+    ]
+    return Table("Some wrong answers", ["task", "variant", "right", "said"], rows, names=(2, 3))
+
+
+def _facts(made: EmbersAudit, found: Embers) -> dict[str, str]:
+    facts = {name: str(value) for name, value in made.settings.items()}
+    facts |= {"items": f"{made.items}, {len(made.answers)} of them answered", "texts": str(found.texts)}
+    notes = (*made.notes, *found.notes)
+    facts |= {f"note {number}": note for number, note in enumerate(notes, start=1)}
+    return {plain(name): plain(value) for name, value in facts.items()}

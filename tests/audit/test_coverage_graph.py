@@ -1,0 +1,73 @@
+"""What a table of facts covers by itself, from frames."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from recombine.audit.coverage_facts import choose
+from recombine.audit.coverage_graph import ALONE, NOT_THERE, audit_coverage_graph, coverage_graph_tables
+from recombine.errors import BadInput
+
+NAMES = ["a", "b", "c", "t"]
+
+
+@pytest.mark.parametrize(
+    ("given", "chosen"),
+    [
+        (((), (), None), (("a", "b"), ("c",), "t")),
+        (((("a", "b"),), (), None), (("a", "b"), ("c",), "t")),
+        (((("b",),), (), "a"), (("b",), ("c", "t"), "a")),
+        (((), ("a",), None), (("b", "c"), ("a",), "t")),
+        (((("c", "a"),), ("b",), None), (("c", "a"), ("b",), "t")),
+        (((("a",),), ("t",), "b"), (("a",), ("t",), "b")),
+    ],
+)
+def test_what_is_not_named_is_chosen_by_position(given, chosen):
+    found = choose(NAMES, *given, "facts.csv")
+    assert (found.fragments[0], found.context(found.fragments[0]), found.outcome) == chosen
+    assert [tuple(found.columns[place] for place in one) for one in found.positions] == [chosen[0]]
+
+
+@pytest.mark.parametrize(
+    "given", [((("a",),), ("b",), None), ((("a", "b", "c"),), (), "t"), ((("x",),), (), None)]
+)
+def test_what_cannot_be_chosen(given):
+    with pytest.raises(BadInput) as error:
+        choose(NAMES, *given, "facts.csv")
+    assert "a, b, c, t" in str(error.value)
+
+
+def facts() -> pd.DataFrame:
+    """p and q agree twice, and r with nobody; s is only ever asked one thing."""
+    rows = [("p", 1, "x"), ("p", 2, "y"), ("p", 3, "z"), ("q", 1, "x"), ("q", 2, "y")]
+    return pd.DataFrame([*rows, ("r", 1, "w"), ("s", 4, "v")], columns=["who", "asked", "said"])
+
+
+def test_a_frame():
+    found, looked = audit_coverage_graph(facts(), test=None)
+    assert found.fragments == (("who",),) and found.outcome == "said" and found.sizes == ((4, 4),)
+    assert {one.cutoff: one.combinations for one in found.cutoffs} == {0: 8, 2: 1}
+    assert found.because == {ALONE: 6, NOT_THERE: 2}
+    assert [one.fragment for one in found.thinnest[:2]] == [("r",), ("s",)]
+    chain = found.chain
+    assert chain is not None and chain.combination == ("q", "3") and chain.outcome == "z"
+    assert [(one.before, one.after, one.shared) for one in chain.swaps] == [(("q",), ("p",), 2)]
+    # (p, 4) and (q, 4) need one example; said "v" it would make s one of them, with all their answers.
+    best = found.collect[0]
+    assert best.combination in (("p", "4"), ("q", "4")) and best.sure == 2 and best.outcome == "v"
+    assert best.at_best == 2 + 3
+    tables = coverage_graph_tables(found, looked)
+    assert tables["combinations"]["cutoff"].tolist() == [0] * 8 + [2]
+
+
+def test_repeats_count_once():
+    found, _ = audit_coverage_graph(pd.concat([facts(), facts()[:3]]))
+    assert found.rows == 10 and found.examples == 7 and "3 rows repeat" in found.notes[0]
+
+
+def test_nothing_is_held_out():
+    full = pd.DataFrame([(a, c, a * c) for a in range(3) for c in range(3)], columns=["a", "c", "t"])
+    found, looked = audit_coverage_graph(full)
+    assert found.looked_at == 0 and found.collect == () and found.chain is None
+    assert set(coverage_graph_tables(found, looked)) == {"fragments"}

@@ -1,0 +1,77 @@
+"""Items of somebody's own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from recombine.errors import BadInput
+from recombine.language.item_files import read_items
+
+HEAD = "task,variant,prompt,answer,input_logprob,output_logprob"
+
+
+def test_csv(tmp_path):
+    path = tmp_path / "items.csv"
+    rows = [
+        HEAD,
+        'decode,Common,"Decode, please: uryyb",hello,-50,-9.5',
+        'decode,rare,"Decode: tqxxa",hello,,',
+        'decode,rare,"Decode: tqxxa",hello,,',
+        'encode,common,"Encode: hello",uryyb,-9.5,-50',
+    ]
+    path.write_text("\ufeff" + "\n".join(rows) + "\n", encoding="utf-8")
+    first, second, third = read_items(path)
+    assert first.variant == "common" and first.input_logprob == -50 and first.output_logprob == -9.5
+    assert first.prompt == first.input == "Decode, please: uryyb" and first.output == first.answer == "hello"
+    assert second.input_logprob is None and second.output_logprob is None
+    assert first.group == second.group == "hello" and third.group == "Encode: hello"
+
+
+def test_json_lines(tmp_path):
+    path = tmp_path / "items.jsonl"
+    row = {
+        "task": "encode",
+        "variant": "rare",
+        "prompt": "Encode: hello",
+        "answer": 42,
+        "input": "hello",
+        "output": "forty-two",
+        "output_logprob": -3,
+        "other": [1],
+    }
+    path.write_text(json.dumps(row) + "\n\n" + json.dumps(row | {"group": "g", "answer": 43}) + "\n")
+    first, second = read_items(path)
+    assert first.answer == "42" and first.input == "hello" and first.output == "forty-two"
+    assert first.group == "hello" and second.group == "g" and first.output_logprob == -3.0
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.csv", "task,prompt,answer\n", "no column 'variant'"),
+        ("a.csv", "", "no column 'task'"),
+        ("a.csv", HEAD + "\n", "no items"),
+        ("a.csv", HEAD + "\nx,odd,p,a,,\n", "line 2 has the variant 'odd'"),
+        ("a.csv", HEAD + "\nx,rare,p,,,\n", "line 2 has no answer"),
+        ("a.csv", HEAD + "\nx,rare,p,a,much,\n", "log-probability 'much'"),
+        ("a.csv", HEAD + "\nx,rare,p,a,0.5,\n", "log-probability '0.5'"),
+        ("a.csv", HEAD + "\nx,rare,p,a,nan,\n", "log-probability 'nan'"),
+        ("a.jsonl", "{\n", "line 1 is no JSON"),
+        ("a.jsonl", "[1]\n", "line 1 is no JSON"),
+        ("a.jsonl", '{"task": "x"}\n', "line 1 has no variant"),
+    ],
+)
+def test_what_cannot_be_read(tmp_path, name, text, said):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(BadInput, match=said):
+        read_items(tmp_path / name)
+
+
+def test_files_that_are_none(tmp_path):
+    with pytest.raises(BadInput, match="cannot be read"):
+        read_items(tmp_path / "nothing.csv")
+    (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(BadInput, match="cannot be read"):
+        read_items(tmp_path / "bytes.csv")

@@ -1,0 +1,85 @@
+"""Numbers as text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recombine.errors import BadInput
+from recombine.problems.digits import END, MINUS, PAD, SEPARATOR, SIZE, WORDS, ZERO, Field, Numbers, shown
+
+PAIR = Numbers([Field("power", 3, 2, signed=True), Field("magnitude", 1, 5)])
+
+shapes = st.tuples(st.integers(1, 4), st.integers(0, 5), st.booleans())
+
+
+@st.composite
+def rows(draw):
+    """Fields by their digits and signs, each with a whole number that fills it."""
+    row = []
+    for whole, decimals, signed in draw(st.lists(shapes, min_size=1, max_size=6)):
+        most = 10 ** (whole + decimals) - 1
+        row.append((whole, decimals, signed, draw(st.integers(-most if signed else 0, most))))
+    return row
+
+
+def test_a_text_is_as_it_says():
+    tokens = PAIR.write(np.array([[134.319, 1.1], [-0.004, 0.97]]))
+    assert shown(tokens) == ["+13432,110000", "+00000,097000"]
+    assert tokens.shape == (2, PAIR.length) and (tokens[:, -1] == END).all()
+    assert [WORDS[token - 3] for token in (SEPARATOR, MINUS, ZERO)] == [",", "-", "0"]
+    assert tokens.max() < SIZE == 16
+
+
+@given(rows())
+@settings(derandomize=True, deadline=None)
+def test_what_is_written_is_read_exactly(given_rows):
+    numbers = Numbers([Field("x", *shape) for *shape, _ in given_rows])
+    values = np.array([[number / 10**decimals for _, decimals, _, number in given_rows]])
+    np.testing.assert_array_equal(numbers.read(numbers.write(values)), values)
+    np.testing.assert_array_equal(numbers.rounded(values), values)
+
+
+@given(st.floats(-999, 999), st.floats(0, 9))
+@settings(derandomize=True, deadline=None)
+def test_rounding_is_to_half_of_the_last_digit(power, magnitude):
+    values = np.array([[power, magnitude]])
+    found = PAIR.read(PAIR.write(values))
+    assert np.all(np.abs(found - values) <= np.array([0.005, 0.000005]) * (1 + 1e-9))
+    np.testing.assert_array_equal(found, PAIR.rounded(values))
+
+
+@given(st.lists(st.integers(-5, 30), max_size=30))
+@settings(derandomize=True, deadline=None)
+def test_reading_takes_anything(tokens):
+    found = PAIR.read(np.array([tokens], dtype=np.int32).reshape(1, -1))
+    assert found.shape == (1, 2)
+    known = found[np.isfinite(found)]
+    assert np.all(np.abs(known) < 1000)
+
+
+def test_nonsense_is_no_number_and_the_others_are_read():
+    good = PAIR.write(np.array([[1.5, 1.0]]))[0]
+
+    def read(row):
+        return PAIR.read(np.array([row]))[0].tolist()
+
+    assert read(good) == [1.5, 1.0]
+    assert read([*good, 7, 8, 9]) == [1.5, 1.0]  # what follows the end
+    assert read([*good[:-1], SEPARATOR, ZERO, END]) == [1.5, 1.0]  # a field too many
+    unsigned = [*good[1:]]
+    assert np.isnan(read(unsigned)[0]) and read(unsigned)[1] == 1.0
+    short = [*good[:-2], END]
+    assert read(short)[0] == 1.5 and np.isnan(read(short)[1])
+    cut = [*good[:3], PAD, *good[4:]]
+    assert np.isnan(read(cut)).all()
+    assert np.isnan(read([END])).all()
+    assert np.isnan(PAIR.read(np.zeros((2, 0), dtype=np.int32))).all()
+
+
+@pytest.mark.parametrize("row", [[1000.0, 1.0], [1.0, -0.1], [np.nan, 1.0], [1.0, np.inf]])
+def test_what_has_no_room_is_refused(row):
+    with pytest.raises(BadInput, match=r"its text goes from"):
+        PAIR.write(np.array([row]))

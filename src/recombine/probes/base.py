@@ -35,5 +35,5 @@ class Measurement(Component, abc.ABC):
     @property
     def name(self) -> str:
         """Unique for this measurement with these parameters and this version."""
-        text = json.dumps([self.model_dump(mode="json"), self.version], sort_keys=True)
+        text = json.dumps([self.meaning(), self.version], sort_keys=True)
         return f"{self.kind}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"

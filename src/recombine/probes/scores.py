@@ -51,6 +51,10 @@ class Scores(Measurement):
     """Tasks (draws of coefficients) of each combination."""
     samples: PositiveInt = 64
     """Examples of each task."""
+    map: bool = True
+    """Whether the validation side and the rest of a small space are scored too, for the map."""
+
+    later: ClassVar[frozenset[str]] = frozenset({"map"})
 
     def rows(self, setting: Setting) -> dict[str, Int[np.ndarray, "n slots"]]:
         """The combinations to score, by region. `validation` and `rest` are for the map only."""
@@ -59,7 +63,7 @@ class Scores(Measurement):
             "trained": regions.require("trained", number),
             "held_out": regions.require("held_out", number, "test"),
         }
-        if setting.config.space.size <= MAP_LIMIT:
+        if self.map and setting.config.space.size <= MAP_LIMIT:
             found["validation"] = regions.rows("held_out", number, "validation")
             found["rest"] = regions.rows("rest", MAP_LIMIT)
         return found

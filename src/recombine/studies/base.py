@@ -90,6 +90,9 @@ class Study(Component, abc.ABC):
     shown: ClassVar[tuple[str, ...]] = ("score_in", "score_held_out")
     """The columns of the overview."""
 
+    single: ClassVar[frozenset[str]] = frozenset()
+    """Kinds of measurements whose tables the study wants row by row as well, beside what is pooled of them."""
+
     replicates: PositiveInt = 12
     """Independent replicates, each with its own teacher, support, initialisation and data."""
     first_seed: int = 1000
@@ -158,7 +161,7 @@ class Study(Component, abc.ABC):
         def labelled(frame: pd.DataFrame) -> pd.DataFrame:
             return labels.merge(frame.drop(columns=[one for one in own if one in frame.columns]), on="run")
 
-        others = {one.kind for one in own_measurements} - {"scores", "decodability"}
+        others = ({one.kind for one in own_measurements} - {"scores", "decodability"}) | self.single
         return Tables(
             **{name: labelled(frame) for name, frame in frames.items()},
             others={

@@ -25,6 +25,8 @@ from recombine.studies.text_to_image_claims import (
     CORNER,
     FITS,
     MISSING,
+    ONE,
+    RANDOM,
     SCALING,
 )
 from recombine.studies.text_to_image_relation import (
@@ -43,6 +45,7 @@ from recombine.supports.base import SupportKind
 from recombine.supports.corner import Corner
 from recombine.supports.gaps import Gaps
 from recombine.supports.planned import Planned
+from recombine.supports.random import Random
 from recombine.training.config import RunConfig
 
 if TYPE_CHECKING:
@@ -58,9 +61,9 @@ ONE_THING = {
 }
 TWO_THINGS = {
     "left shape": ("disc", "cross"),
-    "left colour": ("red", "green", "blue", "yellow", "purple", "white"),
+    "left colour": ("red", "green", "blue", "yellow"),
     "right shape": ("disc", "cross"),
-    "right colour": ("red", "green", "blue", "yellow", "purple", "white"),
+    "right colour": ("red", "green", "blue", "yellow"),
 }
 
 
@@ -105,13 +108,17 @@ class TextToImage(Study):
             "steps": (20_000,),
         },
         "full": {
-            "widths": (16, 24, 32, 64),
+            "widths": (16, 32, 64),
             "steps": (300, 600, 1200, 2400),
             "numbers": (48, 72, 108),
+            "more_pairs": (8,),
+            "reaches": (1,),
+            "by_lot": True,
             "replicates": 8,
         },
     }
     cells: ClassVar[tuple[str, ...]] = ("arm", "number", "width", "steps")
+    single: ClassVar[frozenset[str]] = frozenset({"scores"})
     shown: ClassVar[tuple[str, ...]] = (
         "success_in",
         "success_held_out",
@@ -133,23 +140,36 @@ class TextToImage(Study):
     widths: tuple[PositiveInt, ...] = (32,)
     """Channels of the finest resolution. The middle one is `usual`: all but it are tried with complete support alone."""
     steps: tuple[PositiveInt, ...] = (1200,)
-    """Steps of training; the same. Scenes with two things get half as many more."""
+    """Steps of training; the same. Scenes with two things get twice as many."""
     numbers: tuple[PositiveInt, ...] = (72,)
     """Combinations of one thing that are trained on; the same."""
     pairs: NonNegativeInt = 4
     """Pairs of parts that never meet where conjunctions are missing."""
+    more_pairs: tuple[PositiveInt, ...] = ()
+    """Other numbers of such pairs, fewest first."""
+    reaches: tuple[PositiveInt, ...] = ()
+    """Other reaches of the corner than 2, smallest first."""
+    by_lot: bool = False
+    """Whether as many combinations as usual, drawn by lot, are trained on as well."""
     reserve: PositiveInt = 128
     """Combinations of one thing in the common test."""
-    beside_reserve: PositiveInt = 48
-    """Combinations of two things in theirs."""
+    beside_number: PositiveInt = 32
+    """Combinations of two things that are trained on."""
+    beside_reserve: PositiveInt = 24
+    """Combinations of two things in their common test."""
     score_draws: PositiveInt = 6
     """Images of each combination that are judged, each from a caption of its own."""
-    concept_draws: PositiveInt = 4
+    concept_draws: PositiveInt = 3
     """Images of each held-out combination that are looked into."""
+
+    first_seed: int = 2000
+    """Fresh ones: with those from 1000 on a claim about scenes with one thing hung on how well two things were learned, and
+    successes were counted and not shares."""
 
     @model_validator(mode="after")
     def _levels(self) -> Self:
         ascend(self, "widths", "steps", "numbers", least=1)
+        ascend(self, "more_pairs", "reaches", least=0)
         return self
 
     @property
@@ -172,19 +192,33 @@ class TextToImage(Study):
             MISSING: (one, Gaps(number=number, parts=0, pairs=self.pairs, reserve=self.reserve)),
             CORNER: (one, Corner(reach=2, reserve=self.reserve)),
             BESIDE: (two, Planned(number=number, reserve=self.beside_reserve)),
+            **{
+                f"{MISSING} {pairs}": (one, Gaps(number=number, parts=0, pairs=pairs, reserve=self.reserve))
+                for pairs in self.more_pairs
+            },
+            **{
+                f"{CORNER} {reach}": (one, Corner(reach=reach, reserve=self.reserve))
+                for reach in self.reaches
+            },
+            **({RANDOM: (one, Random(number=number, reserve=self.reserve))} if self.by_lot else {}),
         }
 
     @property
     def sizes(self) -> Sizes:
         """The labels of the runs that every arm has."""
         usual = self.usual
-        return {arm: usual | ({"steps": usual["steps"] * 3 // 2} if arm == BESIDE else {}) for arm in ARMS}
+        return {
+            arm: usual
+            | ({"steps": 2 * usual["steps"], "number": self.beside_number} if arm == BESIDE else {})
+            for arm in ARMS
+        }
 
     def runs(self) -> list[tuple[RunConfig, dict[str, Any]]]:
         usual = self.usual
         cells = [(arm, dict(size)) for arm, size in self.sizes.items()]
         for name, values in (("width", self.widths), ("steps", self.steps), ("number", self.numbers)):
             cells += [(COMPLETE, usual | {name: value}) for value in values if value != usual[name]]
+        cells += [(arm, usual) for arm in self.arms(usual["number"]) if arm not in ARMS]
         found = []
         for arm, size in cells:
             space, support = self.arms(size["number"])[arm]
@@ -202,7 +236,7 @@ class TextToImage(Study):
 
     def measurements(self) -> list[Measurement]:
         return [
-            Scores(draws=self.score_draws, samples=1),
+            Scores(draws=self.score_draws, samples=1, map=False),  # The gallery has the map.
             Concepts(draws=self.concept_draws),
             Readout(),
             Gallery(),
@@ -212,31 +246,38 @@ class TextToImage(Study):
         seeds, sizes = list(self.seeds), self.sizes
 
         def score(name: str, arm: str, **size: int) -> Float[np.ndarray, " replicate"]:
-            return at(tables.runs, name, seeds, arm=arm, **{**sizes[arm], **size})
+            return at(tables.runs, name, seeds, arm=arm, **{**sizes.get(arm, self.usual), **size})
+
+        def less(arm: str, other: str) -> Float[np.ndarray, " replicate"]:
+            return score("success_held_out", arm) - score("success_held_out", other)
 
         def over_arms(name: str) -> Float[np.ndarray, " replicate"]:
-            return np.mean([score(name, arm) for arm in ARMS], axis=0)
+            return np.mean([score(name, arm) for arm in ONE], axis=0)
 
-        cases = by_combination(tables, sizes)
+        one = {arm: sizes[arm] for arm in ONE}
+        cases = by_combination(tables, one)
         chance = (len(TWO_THINGS["left colour"]) - 1) ** -2
         values = {
-            "judge-is-right": np.maximum(over_arms("checker_error"), over_arms("checker_error_noised")),
+            "judge-is-right": np.max(
+                [score(name, arm) for arm in ARMS for name in ("checker_error", "checker_error_noised")],
+                axis=0,
+            ),
             **{claim: score("success_in", arm) for arm, claim in FITS.items()},
             "readable-inside": over_arms("concepts_r2"),
-            "decodability-relates": related(cases, seeds, ARMS),
-            "beyond-rivals": related(cases, seeds, ARMS, rivals=RIVALS),
-            "early": related(cases, seeds, ARMS, by="early", rivals=RIVALS),
-            "tells-the-factor": related(by_factor(tables, sizes), seeds, ARMS),
-            "over-runs": over_runs(tables, sizes, seeds),
-            "over-runs-beyond-rivals": over_runs(tables, sizes, seeds, OVER_RUNS),
+            "decodability-relates": related(cases, seeds, ONE),
+            "beyond-rivals": related(cases, seeds, ONE, rivals=RIVALS),
+            "early": related(cases, seeds, ONE, by="early", rivals=RIVALS),
+            "tells-the-factor": related(by_factor(tables, one), seeds, ONE),
+            "over-runs": over_runs(tables, one, seeds),
+            "over-runs-beyond-rivals": over_runs(tables, one, seeds, OVER_RUNS),
             "selective": over_arms("concepts_selectivity") - over_arms("concepts_untrained_selectivity"),
             "falls-short": score("success_in", COMPLETE) - score("success_all_pairs_met", COMPLETE),
             "missing-conjunctions": lost(tables, sizes, (COMPLETE, MISSING), seeds),
             "distance": self._by_distance(cases),
-            "parts-fail-independently": independence(tables, sizes, seeds),
+            "parts-fail-independently": independence(tables, one, seeds),
             "colours-are-exchanged": exchanges(tables, sizes, BESIDE, seeds) - chance,
             "nothing-is-copied": over_arms("copied_right"),
-            "control-untrained": related(cases, seeds, ARMS, by="untrained"),
+            "control-untrained": related(cases, seeds, ONE, by="untrained"),
             "wider-composes": score("success_held_out", COMPLETE, width=self.widths[-1])
             - score("success_held_out", COMPLETE, width=self.widths[0]),
             "more-combinations-compose": score("success_held_out", COMPLETE, number=self.numbers[-1])
@@ -244,7 +285,15 @@ class TextToImage(Study):
             "shape-is-last": score("right_colour_held_out", COMPLETE, steps=self.steps[0])
             - score("right_shape_held_out", COMPLETE, steps=self.steps[0]),
         }
-        scaled = [claim for axis, claim in SCALING.items() if len(getattr(self, axis)) > 1]
+        asked = {axis for axis in ("widths", "steps", "numbers") if len(getattr(self, axis)) > 1}
+        if self.more_pairs:
+            values["more-gaps-cost-more"] = less(MISSING, f"{MISSING} {self.more_pairs[-1]}")
+        if self.reaches:
+            values["a-smaller-corner-composes-less"] = less(CORNER, f"{CORNER} {self.reaches[0]}")
+        if self.by_lot:
+            values["covering-pairs-helps"] = less(COMPLETE, RANDOM)
+        asked |= {axis for axis in ("more_pairs", "reaches", "by_lot") if getattr(self, axis)}
+        scaled = [claim for axis, claim in SCALING.items() if axis in asked]
         return [Effect(claim, values[claim.name]) for claim in (*CLAIMS, *scaled)]
 
     def _by_distance(self, cases: pd.DataFrame) -> Float[np.ndarray, " replicate"]:

@@ -5,20 +5,25 @@ from __future__ import annotations
 from recombine.studies.base import claims_of
 
 COMPLETE, MISSING, CORNER, BESIDE = "complete", "missing", "corner", "two things"
+RANDOM = "random"
+"""Combinations of one thing drawn by lot, so that some pairs meet often and some may not. One of the `full` size's arms."""
 ARMS = (COMPLETE, MISSING, CORNER, BESIDE)
 """What is trained on: every pair of parts met; some pairs never; what differs from one combination in two factors at
 most; scenes with two things."""
 
 _claim = claims_of("text-to-image")
 
+ONE = (COMPLETE, MISSING, CORNER)
+"""The arms whose scenes have one thing: all claims but that of binding are about them."""
+
 FITS = {arm: f"fits-{arm.replace(' ', '-')}" for arm in ARMS}
-NEEDS = ("judge-is-right", *FITS.values())
+NEEDS = ("judge-is-right", *(FITS[arm] for arm in ONE))
 READS = (*NEEDS, "readable-inside")
 
 CLAIMS = (
     _claim(
         "judge-is-right",
-        "The checker reads rendered images back, clean and with noise of .2 (share that it does not, mean over runs).",
+        "The checker reads rendered images back, clean and with noise of .2 (share that it does not, worst of what is trained on).",
         "below",
         0.02,
         role="precondition",
@@ -138,7 +143,7 @@ CLAIMS = (
         "colours were drawn by lot (share of such held-out images, less chance).",
         "greater",
         0.1,
-        needs=NEEDS,
+        needs=("judge-is-right", FITS[BESIDE]),
     ),
     _claim(
         "nothing-is-copied",
@@ -182,5 +187,26 @@ SCALING = {
         0.05,
         needs=NEEDS,
     ),
+    "more_pairs": _claim(
+        "more-gaps-cost-more",
+        "The more pairs never met, the fewer held-out combinations are drawn right (usual number of gaps less the most).",
+        "greater",
+        0.05,
+        needs=NEEDS,
+    ),
+    "reaches": _claim(
+        "a-smaller-corner-composes-less",
+        "Trained on a smaller corner, a network draws fewer held-out combinations right (usual reach less the smallest).",
+        "greater",
+        0.05,
+        needs=NEEDS,
+    ),
+    "by_lot": _claim(
+        "covering-pairs-helps",
+        "As many combinations drawn by lot serve less than those that make every pair meet (success on held-out ones).",
+        "greater",
+        0.02,
+        needs=NEEDS,
+    ),
 }
-"""What is asked only where that is scaled."""
+"""What is asked only where that is varied."""

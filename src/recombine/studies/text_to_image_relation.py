@@ -52,8 +52,11 @@ def of_size(frame: pd.DataFrame, sizes: Sizes, columns: Sequence[str] = ()) -> p
 
 def images(tables: Tables, sizes: Sizes, region: str = "held_out") -> pd.DataFrame:
     """A row for each image of a region's combinations: whether it is readable, and right in each factor and as a whole."""
-    frame = of_size(tables.combinations, sizes, ["region", "combination", "constituents", "whole", "seen"])
+    columns = ["region", "combination", "constituents", "whole", "seen", "images"]
+    frame = of_size(tables.others["scores"], sizes, columns)
     frame = frame[frame["region"] == region]
+    if (frame["images"].astype(float) > 1).any():
+        raise BadInput("Scores of several images are in one row.", fix="measure them with samples=1")
     return frame.assign(success=frame["whole"].astype(float), seen=frame["seen"].astype(float) > 0)
 
 

@@ -51,7 +51,7 @@ def entry_points(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_kinds_are_files_that_declare_one():
-    assert kinds("spaces") == ("product", "subset")
+    assert kinds("spaces") == ("lists", "product", "scan", "subset")
     assert {"random", "missing-part"} <= set(kinds("supports"))
     assert not {"base", "rows", "drawing", "listed", "regions", "certificate"} & set(kinds("supports"))
 
@@ -84,7 +84,7 @@ def test_find():
     ("room", "kind", "message"),
     [
         ("spaces", "subsett", r"There is no space called 'subsett'.*\n.*did you mean 'subset'\?"),
-        ("spaces", "qqq", r"known: product, subset"),
+        ("spaces", "qqq", r"known: lists, product, scan, subset"),
         ("families", "qqq", "There is no family called 'qqq'"),
         ("studies", "qqq", "There is no study called 'qqq'"),
     ],
@@ -99,7 +99,7 @@ def test_resolve():
     assert resolve("spaces", space) is space
     assert resolve("spaces", {"kind": "subset", "modules": 4, "max_active": 2}) == space
     for wrong in (3, None, {"modules": 4}):
-        with pytest.raises(BadInput, match="give a name, or a mapping with a kind; known: product, subset"):
+        with pytest.raises(BadInput, match="give a name, or a mapping with a kind; known: lists, product, scan, subset"):
             resolve("spaces", wrong)
 
 
@@ -128,7 +128,7 @@ def test_components_are_frozen_and_refuse_unknown_fields():
 
 @pytest.mark.usefixtures("entry_points")
 def test_other_packages_plug_in():
-    assert kinds("spaces") == ("broken", "plugged", "product", "subset")
+    assert kinds("spaces") == ("broken", "lists", "plugged", "product", "scan", "subset")
     space = resolve("spaces", {"kind": "plugged", "modules": 4, "max_active": 2})
     assert type(space).__name__ == "Plugged"
     assert summary("spaces", "plugged") == "A space of somebody else's package."

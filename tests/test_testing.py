@@ -16,11 +16,14 @@ from recombine.encodings.base import Encoder
 from recombine.encodings.identity import Identity, IdentityEncoder
 from recombine.families.base import Batch, Family, TaskScores
 from recombine.families.hyperteacher import Hyperteacher, HyperteacherTeacher
+from recombine.families.scan import Scan
 from recombine.families.scenes import Scenes
 from recombine.models.base import Edit, Trace, unedited
 from recombine.models.mlp import MLP, MLPNetwork
 from recombine.spaces.base import Space
+from recombine.spaces.lists import ListSpace
 from recombine.spaces.product import ProductSpace
+from recombine.spaces.scan import ScanSpace
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports.listed import Listed
 from recombine.supports.promise import Promise
@@ -68,6 +71,13 @@ EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
         {"values": {"colour": 1}, "ranges": {"shape": 2}},
         {"ranges": {"shape": 1}},
     ],
+    ("supports", "scan-split"): [{"split": "add-jump"}, {"share": 0.1}],
+    ("supports", "compound-divergence"): [{"train": 400, "test": 100, "target": 0.2}],
+    ("supports", "short-lists"): [{"longest": 2, "number": 20, "reserve": 5}],
+    ("supports", "hops"): [{"number": 60, "reserve": 20}],
+    ("spaces", "lists"): [{"low": 0, "high": 2, "longest": 4}, {}],
+    ("models", "decoder"): [{"width": 16, "layers": 1, "heads": 2}],
+    ("models", "encoder-decoder"): [{"width": 16, "layers": 1, "heads": 2}],
     ("encodings", "unsaid"): [],  # It tells no combinations apart: tests/encodings/test_unsaid.py.
     ("families", "hyperteacher"): [{"inputs": 3, "hidden": 4, "outputs": 2, "layers": 2}],
     ("families", "lookup"): [{"inputs": 3, "hidden": 4, "outputs": 2, "coefficients": "k-hot"}],
@@ -78,6 +88,14 @@ EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
 }
 """What to check besides a component's defaults, and instead of them where it has none."""
 
+
+OWN: dict[str, Space] = {
+    **dict.fromkeys(("varied", "missing-block", "corner"), RINGS[ProductSpace]),
+    **dict.fromkeys(("scan-split", "compound-divergence"), ScanSpace()),
+    "short-lists": ListSpace(low=0, high=2, longest=4),
+    "hops": ProductSpace(factors={"x1": 7, "x2": 7, "x3": 7}),  # type: ignore[arg-type]
+}
+"""The spaces of supports that exist on no other."""
 
 SIZES: dict[str, dict[str, int]] = {
     "unet": {"input_size": 3 * 8**2 + 1, "output_size": 3 * 8**2},
@@ -105,9 +123,7 @@ def test_spaces(space: Space):
 def test_supports(support: Any, space: Space):
     if support.kind == "rings":
         space = RINGS[type(space)]
-    if support.kind in ("varied", "missing-block", "corner"):  # Of factors.
-        space = RINGS[ProductSpace]
-    check_support(support, space)
+    check_support(support, OWN.get(support.kind, space))
 
 
 @pytest.mark.parametrize("space", SPACES, ids=["subset", "product"])
@@ -127,6 +143,8 @@ def test_encodings(encoding: Any, space: Space):
     if encoding.kind == "captions":  # Captions are of scenes.
         family = Scenes()
         space = resolve("spaces", family.defaults["space"])
+    if encoding.kind == "prompt":  # Prompts are those of families of sequences.
+        space, family = ScanSpace(), Scan()
     check_encoding(encoding, space, family)
 
 

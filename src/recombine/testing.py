@@ -243,13 +243,16 @@ def check_family(family: Family, space: Space) -> None:
     _expect(batch.inputs.shape == shape, f"inputs have shape {batch.inputs.shape}, expected {shape}")
     _expect(batch.mask.shape == shape[:2], f"the mask has shape {batch.mask.shape}, expected {shape[:2]}")
     _expect((batch.mask == 0) | (batch.mask == 1), "the mask holds other numbers than 0 and 1")
-    fresh = examples(rows[0], jax.random.key(5))[1].inputs
-    _expect(not np.array_equal(fresh, batch.inputs[0]), "two keys give the same inputs")
+    if family.targets != "tokens":  # A prompt has one answer, whatever the key.
+        fresh = examples(rows[0], jax.random.key(5))[1].inputs
+        _expect(not np.array_equal(fresh, batch.inputs[0]), "two keys give the same inputs")
     _check_scores(family, batch)
 
 
 def _check_scores(family: Family, batch: Batch) -> None:
-    blank = jnp.zeros((TASKS, SAMPLES, family.output_size))
+    # Answers in tokens are what is scored; outputs are a number for each word at each place.
+    size = batch.targets.shape[-1] if family.targets == "tokens" else family.output_size
+    blank = jnp.zeros((TASKS, SAMPLES, size))
     scores = jax.vmap(family.score)(batch, blank)
     for name, values in scores.items():
         _expect(
@@ -298,6 +301,7 @@ RESERVED_SITES = {"vector", "control", "encoding"}
 def check_model(model: Model, code_size: int = 5, input_size: int = 4, output_size: int = 3) -> None:
     """A network listens to code and input, can be traced, trained, stacked, saved and loaded."""
     check_component(model)
+    output_size = 7 * input_size if model.speaks and output_size < 4 * input_size else output_size
     _expect(model.lanes() >= 1, f"lanes is {model.lanes()}, expected at least 1")
 
     def draw(key: Array) -> Network:
@@ -307,8 +311,13 @@ def check_model(model: Model, code_size: int = 5, input_size: int = 4, output_si
     _expect(_same(network, draw(jax.random.key(0))), "two draws with one key differ")
     _check_stackable(draw)
     by_code, by_input = _keys(2, 1)
-    codes = jax.random.normal(by_code, (TASKS, code_size))
-    inputs = jax.random.normal(by_input, (TASKS, SAMPLES, input_size))
+    shapes = (TASKS, code_size), (TASKS, SAMPLES, input_size)
+    if model.speaks:  # Reads and says words: numbers from 3 on.
+        number = output_size // input_size
+        codes = jax.random.randint(by_code, shapes[0], 3, number).astype(jnp.float32)
+        inputs = jax.random.randint(by_input, shapes[1], 3, number).astype(jnp.float32)
+    else:
+        codes, inputs = jax.random.normal(by_code, shapes[0]), jax.random.normal(by_input, shapes[1])
     outputs = jax.vmap(network)(codes, inputs)
     shape = (TASKS, SAMPLES, output_size)
     _expect(outputs.shape == shape, f"outputs have shape {outputs.shape}, expected {shape}")

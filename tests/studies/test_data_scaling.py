@@ -70,7 +70,9 @@ def test_every_profile_of_every_study_validates(kind, profile):
     cls = find("studies", kind)
     assert issubclass(cls, Study)
     study = cls.profile(profile)
-    assert study.replicates >= {"smoke": 2, "demo": 2, "laptop": 12, "paper": 2}[profile]
+    # Eight where a run takes a good part of a minute.
+    laptop = 8 if study.runs()[0][0].family.targets == "tokens" else 12
+    assert study.replicates >= {"smoke": 2, "demo": 2, "laptop": laptop, "paper": 2}[profile]
     runs = study.runs()
     assert runs and all({"replicate"} <= set(labels) for _, labels in runs)
     assert len({config.run_id for config, _ in runs}) == len(runs)

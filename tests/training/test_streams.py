@@ -21,7 +21,7 @@ from recombine.probes.decodability import Decodability
 from recombine.probes.scores import Scores
 from recombine.supports.regions import side
 from recombine.training.prepare import Setting
-from recombine.training.program import VALIDATION_SAMPLES, Program
+from recombine.training.program import Program
 from recombine.training.streams import Stream, named_key, stream_key
 
 SEEN: dict[str, list[np.ndarray]] = {"train": [], "look": []}
@@ -82,7 +82,7 @@ def streams(tiny: Any) -> dict[str, np.ndarray]:
         state, _ = program._step(state, lane)
     program.look(state, lane)
     (look,) = SEEN["look"]
-    assert look.shape == (2 * config.validation_tasks, VALIDATION_SAMPLES, 4)
+    assert look.shape == (2 * config.validation_tasks, config.family.validation_samples, 4)
     scores = Scores(draws=2, samples=8).measure(setting, state.network)
     parts = Decodability(draws=2)._parts(setting, state.network)
     regions, inputs = np.array(scores.columns["region"]), np.array(scores.columns["inputs"], np.float32)

@@ -39,8 +39,9 @@ class Batch(eqx.Module):
     """What a family scores by, where the targets alone do not tell it: the concepts that an image is to show."""
 
 
-TargetKind = Literal["numbers", "classes", "images"]
-"""What targets are. Images: pixels between -1 and 1, of which any that show the labels are right."""
+TargetKind = Literal["numbers", "classes", "images", "tokens"]
+"""What targets are. Images: pixels between -1 and 1, of which any that show the labels are right. Tokens: the numbers of
+the words of an answer, padded."""
 
 
 TaskScores = Mapping[str, Float[Array | np.ndarray, "..."]]
@@ -72,6 +73,8 @@ class Family(Component, abc.ABC):
     """What the targets are; an objective must be made for them."""
     defaults: ClassVar[Mapping[str, Any]] = {}
     """The parts of a run (space, objective, encoding, ...) that go with this family where none are given."""
+    validation_samples: ClassVar[int] = 16
+    """Examples of each task that are looked at between two chunks of steps."""
 
     def check(self, space: Space) -> None:
         """Raise BadInput if this family does not exist on a space. Cheap: nothing is drawn."""
@@ -90,6 +93,10 @@ class Family(Component, abc.ABC):
     @abc.abstractmethod
     def draw(self, space: Space, key: Array) -> Teacher:
         """The family of one replicate."""
+
+    def draw_within(self, space: Space, structure: Any, key: Array) -> Teacher:
+        """The family of one replicate whose support brought arrays that its tasks are made by."""
+        return self.draw(space, key)
 
     @abc.abstractmethod
     def score(self, batch: Batch, predictions: Float[Array, "sample output"]) -> TaskScores:

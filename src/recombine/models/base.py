@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -49,6 +50,9 @@ class Network(eqx.Module):
 
 class Model(Component, abc.ABC):
     """The configuration of a model."""
+
+    speaks: ClassVar[bool] = False
+    """Whether it answers in tokens, one after another (`SequenceNetwork`)."""
 
     def lanes(self) -> int:
         """How many runs of this model one program steps at once. More than 1 only where stacking pays."""

@@ -38,6 +38,15 @@ def rotated(values: Float[Array, "token head unit"]) -> Float[Array, "token head
     speeds = BASE ** -(np.arange(size // 2) / (size // 2))
     angles = np.arange(tokens)[:, None, None] * speeds
     cosine, sine = jnp.asarray(np.cos(angles), values.dtype), jnp.asarray(np.sin(angles), values.dtype)
+    return turned(values, cosine, sine)
+
+
+def turned(
+    values: Float[Array, "token head unit"],
+    cosine: Float[Array, "token 1 half"],
+    sine: Float[Array, "token 1 half"],
+) -> Float[Array, "token head unit"]:
+    """Each pair of units turned by its angle."""
     one, other = jnp.split(values, 2, axis=-1)
     return jnp.concatenate([one * cosine - other * sine, one * sine + other * cosine], axis=-1)
 

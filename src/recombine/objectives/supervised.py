@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, PyTree
 from recombine.families.base import Batch
 from recombine.models.base import Network
 from recombine.models.reading import ReadingNetwork
+from recombine.models.sequence import SequenceNetwork
 from recombine.objectives.base import FLOAT32, Objective, TrainState
 
 
@@ -41,10 +42,12 @@ class Supervised(Objective, abc.ABC):
         def loss_of(network: Network) -> Array:
             # The gradient comes back through the casts: in the precision of the weights.
             seen, inputs = as_precision((network, batch.inputs), precision)
-            # Codes that a reader takes apart are numbers of symbols: they stay exact.
-            told = codes if isinstance(network, ReadingNetwork) else as_precision(codes, precision)
+            # Codes that a reader takes apart are numbers of symbols, as is all that a sequence model reads: they stay exact.
+            symbols = isinstance(network, ReadingNetwork | SequenceNetwork)
+            told = codes if symbols else as_precision(codes, precision)
+            inputs = batch.inputs if isinstance(network, SequenceNetwork) else inputs
             less = eqx.tree_at(lambda one: one.inputs, batch, inputs)
-            predictions = self.evaluate(seen, told, less, key)
+            predictions = self.predict(seen, told, less, key)
             return self.loss(predictions.astype(batch.targets.dtype), batch)
 
         loss, gradient = eqx.filter_value_and_grad(loss_of)(state.network)
@@ -53,10 +56,16 @@ class Supervised(Objective, abc.ABC):
         network = eqx.apply_updates(state.network, jax.tree.map(lambda update: rate * update, updates))
         return TrainState(network, kept, state.step + 1), loss
 
+    def predict(
+        self, network: Network, codes: Float[Array, "task code"], batch: Batch, key: Array
+    ) -> Float[Array, "task sample output"]:
+        """What the loss compares with the targets."""
+        return network.tasks(codes, batch.inputs)
+
     def evaluate(
         self, network: Network, codes: Float[Array, "task code"], batch: Batch, key: Array
     ) -> Float[Array, "task sample output"]:
-        return network.tasks(codes, batch.inputs)
+        return self.predict(network, codes, batch, key)
 
 
 def as_precision(tree: PyTree, precision: np.dtype) -> PyTree:

@@ -9,12 +9,13 @@ import jax
 import numpy as np
 from jaxtyping import Array, Int
 
+from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.supports.drawing import Keep
 from recombine.supports.promise import Promise
 from recombine.supports.random_list import NumberOrShare
 from recombine.supports.rows import RowSet
-from recombine.supports.within import alike
+from recombine.supports.within import alike, undefined
 
 
 class Balanced(NumberOrShare):
@@ -25,6 +26,9 @@ class Balanced(NumberOrShare):
     """
 
     kind: Literal["balanced"] = "balanced"
+
+    def obstacle(self, space: Space) -> BadInput | None:
+        return undefined(self.kind, space) or super().obstacle(space)
 
     def promises(self, space: Space) -> Promise:
         return dataclasses.replace(super().promises(space), balanced=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import numpy as np
@@ -38,6 +38,11 @@ class Support(abc.ABC):
     @abc.abstractmethod
     def size(self) -> int:
         """How many combinations can be trained on, exactly."""
+
+    @property
+    def structure(self) -> Any:
+        """Arrays by which the support was made and the tasks of its family must be, too; None for most."""
+        return None
 
     @property
     def most_parts(self) -> int:

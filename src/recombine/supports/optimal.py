@@ -14,6 +14,7 @@ from recombine.spaces.base import Space
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports.drawing import Keep, distinct_rows
 from recombine.supports.random_list import NumberOrShare, widened
+from recombine.supports.within import undefined
 
 Criterion = Literal["d", "e", "usage", "pair-poor"]
 
@@ -37,6 +38,8 @@ class Optimal(NumberOrShare):
     """A criterion is taken as it is: it is what is compared."""
 
     def obstacle(self, space: Space) -> BadInput | None:
+        if (wrong := undefined(self.kind, space)) is not None:
+            return wrong
         if space.slots == 1:
             return BadInput("Combinations of one constituent meet nothing, so none is better than another.")
         return super().obstacle(space)

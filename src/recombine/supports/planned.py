@@ -13,6 +13,7 @@ from recombine.supports.covering import Forbidden, cover
 from recombine.supports.drawing import require
 from recombine.supports.listed import Listed
 from recombine.supports.random_list import NumberOrShare, widened
+from recombine.supports.within import undefined
 
 
 class Planned(NumberOrShare):
@@ -28,6 +29,8 @@ class Planned(NumberOrShare):
     """Few combinations may not reach every constituent; a plan is taken as it is."""
 
     def obstacle(self, space: Space) -> BadInput | None:
+        if (wrong := undefined(self.kind, space)) is not None:
+            return wrong
         if space.slots == 1:
             return BadInput("Combinations of one constituent meet nothing, so none is better than another.")
         if self.strength > space.slots:

@@ -29,7 +29,12 @@ FORMAT = 1
 """Raise it when the meaning of a run as a whole changes (streams, hashing): older runs no longer count."""
 
 
-OBJECTIVES = {"numbers": "regression", "classes": "classification", "images": "flow-matching"}
+OBJECTIVES = {
+    "numbers": "regression",
+    "classes": "classification",
+    "images": "flow-matching",
+    "tokens": "next-token",
+}
 """What to train for where targets are of a kind."""
 
 Seed = Annotated[int, Field(ge=0, lt=2**64)]
@@ -102,6 +107,15 @@ class RunConfig(BaseModel):
                 f"The targets of the family {self.family.kind!r} are {self.family.targets}; the objective "
                 f"{self.objective.kind!r} is for {self.objective.serves}.",
                 fix=f"objective={OBJECTIVES[self.family.targets]}",
+            )
+        speaks = self.family.targets == "tokens"
+        if self.model.speaks != speaks:
+            raise BadInput(
+                f"The targets of the family {self.family.kind!r} are {self.family.targets}; the model {self.model.kind!r} is "
+                f"{'not ' if speaks else ''}made for tokens.",
+                fix="model=decoder or model=encoder-decoder"
+                if speaks
+                else "model=mlp, or a family of sequences",
             )
         return self
 

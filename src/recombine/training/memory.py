@@ -12,7 +12,6 @@ import jax
 
 from recombine.errors import RecombineError
 from recombine.training.config import RunConfig
-from recombine.training.program import VALIDATION_SAMPLES
 
 SHARE = 0.8
 """A stack of several runs may take this share of the memory that is available."""
@@ -141,13 +140,14 @@ def too_large(config: RunConfig, need: Need | None, free: int | None) -> NotEnou
     # Values on the way grow with the examples that are in memory at once: of a step, or of an evaluation.
     share = MARGIN * free / need.working
     step = config.recipe.tasks * config.recipe.samples
-    look = 2 * config.validation_tasks * VALIDATION_SAMPLES
+    samples = config.family.validation_samples
+    look = 2 * config.validation_tasks * samples
     most = share * max(step, look)
     advice = []
     if step > most:
         advice.append((f"recipe.tasks={int(most / config.recipe.samples)}", config.recipe.tasks))
     if look > most:
-        advice.append((f"validation_tasks={int(most / 2 / VALIDATION_SAMPLES)}", config.validation_tasks))
+        advice.append((f"validation_tasks={int(most / 2 / samples)}", config.validation_tasks))
     words = " and ".join(f"{setting} (now {now})" for setting, now in advice)
     fits = not any(setting.endswith("=0") for setting, _ in advice)
     needed = need.arguments + need.working

@@ -42,7 +42,9 @@ class Setting:
 
     @functools.cached_property
     def teacher(self) -> Teacher:
-        return _draw(self.config.family, self.config.space, named_key(self.config.seeds.teacher, "teacher"))
+        family, space = self.config.family, self.config.space
+        key, structure = named_key(self.config.seeds.teacher, "teacher"), self.support.structure
+        return _draw(family, space, key) if structure is None else _draw_within(family, space, structure, key)
 
     @functools.cached_property
     def encoder(self) -> Encoder:
@@ -92,6 +94,11 @@ class Setting:
 def _draw(component: Any, *arguments: Any) -> Any:
     """A component's `draw`, compiled: once for each configuration, not once for each of its operations."""
     return component.draw(*arguments)
+
+
+@compiled
+def _draw_within(family: Family, space: Space, structure: Any, key: Array) -> Teacher:
+    return family.draw_within(space, structure, key)
 
 
 def first_network(

@@ -30,8 +30,6 @@ from recombine.training.compiling import compiler_options
 from recombine.training.config import RunConfig
 from recombine.training.streams import Stream, stream_key
 
-VALIDATION_SAMPLES = 16
-
 Tree = TypeVar("Tree", bound=PyTree)
 
 
@@ -171,7 +169,7 @@ class Program:
         # Both streams in one call: half the code to compile.
         rows = jnp.concatenate([trained, lane.held_out])
         keys = jnp.concatenate([jax.random.split(inside, number), jax.random.split(outside, number)])
-        _, codes, batch = self._examples(lane, rows, keys, VALIDATION_SAMPLES)
+        _, codes, batch = self._examples(lane, rows, keys, self.family.validation_samples)
         scores = score_tasks(self.family, self.objective, state.network, codes, batch, by_model)
         return (
             self.family.headline({name: values[:number] for name, values in scores.items()}),

@@ -1,0 +1,71 @@
+"""SCAN: commands in words, answered by what they say to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import jax.numpy as jnp
+from jaxtyping import Array, Int
+
+from recombine.errors import BadInput
+from recombine.families.base import Task
+from recombine.families.sequences import SequenceFamily, SequenceTeacher
+from recombine.families.vocabulary import END, PAD, SPECIAL, Vocabulary
+from recombine.spaces import scan_language as language
+from recombine.spaces.base import Space
+from recombine.spaces.scan import ScanSpace
+
+
+class ScanTeacher(SequenceTeacher):
+    """Knows the language. Nothing is drawn: all replicates have the same one."""
+
+    def task(self, row: Int[Array, " slots"], key: Array) -> Task:
+        active = (row < language.WIDTH).astype(jnp.float32)
+        return Task(row, active, jnp.zeros(language.WIDTH).at[row].add(active, mode="drop"))
+
+    def prompt(self, task: Task) -> Int[Array, " word"]:
+        words = jnp.asarray(language.word_numbers(task.combination))
+        return jnp.where(words < len(language.WORDS), SPECIAL + words, PAD)
+
+    def answer(self, task: Task) -> Int[Array, " token"]:
+        return said(task.combination)
+
+
+def said(row: Int[Array, " slots"]) -> Int[Array, " token"]:
+    """The tokens of a command's actions, with END behind them."""
+    actions = jnp.asarray(language.action_numbers(row))
+    real = actions < len(language.ACTIONS)
+    tokens = jnp.where(real, SPECIAL + len(language.WORDS) + actions, PAD)
+    return jnp.append(tokens, PAD).at[jnp.sum(real)].set(END)
+
+
+class Scan(SequenceFamily):
+    """Commands of one or two phrases and their actions; `space=scan`."""
+
+    kind: Literal["scan"] = "scan"
+    defaults: ClassVar[Mapping[str, Any]] = {
+        **SequenceFamily.defaults,
+        "space": "scan",
+        "support": "scan-split",
+    }
+
+    def check(self, space: Space) -> None:
+        if not isinstance(space, ScanSpace):
+            raise BadInput(f"The family 'scan' has commands of SCAN, got {space.title}.", fix="space=scan")
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return Vocabulary(words=(*language.WORDS, *language.ACTIONS))
+
+    @property
+    def longest_prompt(self) -> int:
+        return language.MOST_WORDS
+
+    @property
+    def longest(self) -> int:
+        return language.MOST_ACTIONS + 1
+
+    def draw(self, space: Space, key: Array) -> ScanTeacher:
+        self.check(space)
+        return ScanTeacher()

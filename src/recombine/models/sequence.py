@@ -1,0 +1,165 @@
+"""What sequence models share: they read a prompt, then say an answer token by token."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+from pydantic import PositiveInt, model_validator
+
+from recombine.families.vocabulary import BEGIN, END, PAD
+from recombine.models.attention import Turns, turns
+from recombine.models.base import Edit, Model, Network, Trace, unedited
+from recombine.models.transformer import normed
+
+Memory = Any
+"""What a network keeps of the prompt and of what it said so far: arrays of fixed shape."""
+
+
+class Words(eqx.Module):
+    """Vectors of words, and from vectors back to words: by the same matrix where they are tied."""
+
+    vectors: Float[Array, "vocabulary width"]
+    before_readout: Float[Array, " width"]
+    readout: Float[Array, "width vocabulary"] | None
+
+    @staticmethod
+    def draw(vocabulary: int, width: int, tied: bool, key: Array) -> Words:
+        """Fresh weights: vectors whose length is one, so that a tied readout begins with small numbers."""
+        by_vector, by_readout = jax.random.split(key)
+        vectors = jax.random.normal(by_vector, (vocabulary, width)) * width**-0.5
+        readout = None if tied else jax.random.normal(by_readout, (width, vocabulary)) * width**-0.5
+        return Words(vectors, jnp.ones(width), readout)
+
+    def embed(self, tokens: Int[Array, " token"]) -> Float[Array, "token width"]:
+        """The stream at its beginning: numbers of size one."""
+        return self.vectors[tokens] * self.vectors.shape[1] ** 0.5
+
+    def read(self, stream: Float[Array, "*place width"]) -> Float[Array, "*place vocabulary"]:
+        """How much each word is expected."""
+        out = self.vectors.T if self.readout is None else self.readout
+        return normed(stream, self.before_readout) @ out
+
+
+class SequenceNetwork(Network):
+    """A drawn sequence model. A code is the prompt's tokens, inputs are the tokens before each of the answer's."""
+
+    words: Words
+    longest: int = eqx.field(static=True)
+    """Tokens of the longest answer."""
+    unit: int = eqx.field(static=True)
+    """Numbers of each head."""
+
+    @abc.abstractmethod
+    def said(
+        self,
+        prompt: Int[Array, " word"],
+        shown: Int[Array, "sample token"],
+        steps: Int[Array, " place"],
+        edit: Edit,
+    ) -> tuple[Float[Array, "sample token width"], Trace]:
+        """The stream at each of the answer's places, before the readout, and the sites. `steps` are the places at which
+        one token after another stands."""
+
+    @abc.abstractmethod
+    def begin(self, prompt: Int[Array, " word"], steps: Int[Array, " place"]) -> Memory:
+        """What is kept of a prompt."""
+
+    @abc.abstractmethod
+    def next(
+        self, memory: Memory, token: Int[Array, ""], number: Int[Array, ""], steps: Int[Array, " place"]
+    ) -> tuple[Float[Array, " vocabulary"], Memory]:
+        """What is expected after the token that stands at a place of the answer, and what is kept then."""
+
+    def spread(
+        self,
+        code: Float[Array, " code"],
+        inputs: Float[Array, "sample feature"],
+        steps: Int[Array, " place"],
+        edit: Edit = unedited,
+    ) -> tuple[Float[Array, "sample output"], Trace]:
+        """`trace` with tokens at other places than one after another."""
+        stream, sites = self.said(whole(code), whole(inputs), steps, edit)
+        return self.words.read(stream).reshape(len(inputs), -1), sites
+
+    def trace(
+        self, code: Float[Array, " code"], inputs: Float[Array, "sample feature"], edit: Edit = unedited
+    ) -> tuple[Float[Array, "sample output"], Trace]:
+        return self.spread(code, inputs, jnp.arange(len(code) + self.longest), edit)
+
+    def turns(self, numbers: Int[Array, " token"], steps: Int[Array, " place"]) -> Turns:
+        """The turns of the tokens before which so many others stand."""
+        return turns(steps[numbers], self.unit)
+
+    def generate(
+        self, codes: Float[Array, "task code"], steps: Int[Array, "task place"] | None = None
+    ) -> Int[Array, "task token"]:
+        """The answers that the network gives by itself: at every place the likeliest token after those it said before.
+
+        Ends when all answers have ended. What follows END is PAD.
+        """
+        tasks, size = codes.shape
+        if steps is None:
+            steps = jnp.broadcast_to(jnp.arange(size + self.longest), (tasks, size + self.longest))
+        memory = jax.vmap(self.begin)(whole(codes), steps)
+        answers = jnp.full((tasks, self.longest), PAD)
+        first = jnp.full(tasks, BEGIN)
+
+        def going(state: tuple[Array, Array, Memory, Array]) -> Array:
+            number, token, _, _ = state
+            return (number < self.longest) & ~jnp.all((token == END) | (token == PAD))
+
+        def step(state: tuple[Array, Array, Memory, Array]) -> tuple[Array, Array, Memory, Array]:
+            number, token, memory, answers = state
+            expected, memory = jax.vmap(self.next, in_axes=(0, 0, None, 0))(memory, token, number, steps)
+            # Neither pad nor beginning is ever said.
+            expected = expected.at[:, PAD].set(-jnp.inf).at[:, BEGIN].set(-jnp.inf)
+            over = (token == END) | (token == PAD)
+            said = jnp.where(over, PAD, jnp.argmax(expected, axis=-1))
+            return number + 1, said, memory, answers.at[:, number].set(said)
+
+        return jax.lax.while_loop(going, step, (jnp.zeros((), int), first, memory, answers))[3]
+
+
+def whole(tokens: Float[Array, "*place"]) -> Int[Array, "*place"]:
+    """Tokens as whole numbers; codes and inputs are floats."""
+    return jnp.round(tokens).astype(jnp.int32)
+
+
+def standing(real: Bool[Array, " token"]) -> Int[Array, " token"]:
+    """How many real tokens stand before each: pads take no place."""
+    return jnp.maximum(jnp.cumsum(real) - 1, 0)
+
+
+def flat(stream: Float[Array, "sample token width"]) -> Float[Array, "sample _"]:
+    """The stream of each sample as one vector: a site."""
+    return stream.reshape(len(stream), -1)
+
+
+class SequenceModel(Model, abc.ABC):
+    """The configuration of a sequence model."""
+
+    speaks: ClassVar[bool] = True
+    width: PositiveInt = 128
+    """Units of the residual stream."""
+    layers: PositiveInt = 2
+    """Number of blocks (of the reading and of the answering part each, where there are two)."""
+    heads: PositiveInt = 4
+    """Attention heads of each block; they share the width equally."""
+    widening: PositiveInt = 4
+    """Hidden units of each block's perceptron, as a multiple of the width."""
+    tied: bool = True
+    """Whether words are read out by the vectors that they are embedded by."""
+
+    @model_validator(mode="after")
+    def _heads_fit(self) -> SequenceModel:
+        if self.width % (2 * self.heads):
+            raise ValueError(
+                f"width={self.width} does not give each of heads={self.heads} an even number of units, which rotary "
+                f"positions turn in pairs: give a width that is a multiple of {2 * self.heads}"
+            )
+        return self

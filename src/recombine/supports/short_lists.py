@@ -1,0 +1,91 @@
+"""Lists up to a length are trained on, each length as often; longer ones are held out, and some of every length."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Int
+from pydantic import Field, PositiveInt
+
+from recombine.errors import BadInput
+from recombine.spaces.base import Space
+from recombine.spaces.lists import ListSpace
+from recombine.supports.base import SupportKind
+from recombine.supports.listed import Listed
+
+MOST_HELD_OUT = 5
+"""At most one list in so many of a trained length is held out."""
+
+
+SMALL = 2**21
+"""Up to so many lists of a length are permuted; of more some are drawn."""
+
+
+class ShortLists(SupportKind):
+    """Trains on lists of up to `longest` numbers. Held out are lists of these lengths and of all longer ones."""
+
+    kind: Literal["short-lists"] = "short-lists"
+    longest: PositiveInt = 5
+    """The length of the longest lists that are trained on."""
+    number: int = Field(default=8000, ge=1, le=SMALL // 2)
+    """The most lists of each length that are trained on; fewer where there are fewer."""
+    reserve: int = Field(default=128, ge=1, le=SMALL // 4)
+    """The most lists of each length that are held out; of short ones at most a fifth of all."""
+
+    def obstacle(self, space: Space) -> BadInput | None:
+        if not isinstance(space, ListSpace):
+            return BadInput(
+                f"short-lists is for lists, got a space of kind {space.kind!r}.", fix="space=lists"
+            )
+        if not space.shortest <= self.longest < space.longest:
+            return BadInput(
+                f"longest={self.longest} leaves no lists to train on or none that are longer: they have "
+                f"{space.shortest} to {space.longest} numbers.",
+                fix=f"longest={max(space.shortest, space.longest - 1)}, or a larger space.longest",
+            )
+        return None
+
+    def check(self, space: Space) -> None:
+        self.require_possible(space)
+
+    def _counts(self, space: ListSpace, length: int) -> tuple[int, int]:
+        """How many lists of a length are trained on, and how many are held out."""
+        total = space.levels**length
+        if length > self.longest:
+            return 0, min(self.reserve, total)
+        held_out = min(self.reserve, max(1, total // MOST_HELD_OUT))
+        return min(self.number, total - held_out), held_out
+
+    def length(self, space: Space) -> int:
+        self.check(space)
+        assert isinstance(space, ListSpace)
+        return sum(self._counts(space, length)[0] for length in space.lengths)
+
+    def draw(self, space: Space, seed: int) -> Listed:
+        self.check(space)
+        assert isinstance(space, ListSpace)
+        trained, weights, held_out = [], [], []
+        for length in space.lengths:
+            number, reserve = self._counts(space, length)
+            # Those held out come first, so that they are the same whatever the number.
+            rows = _lists(space, length, number + reserve, np.random.default_rng([seed, 47, length]))
+            held_out.append(rows[:reserve])
+            trained.append(rows[reserve:])
+            weights.append(np.full(number, 1 / max(1, number)))
+        return Listed(space, np.concatenate(trained), np.concatenate(weights), np.concatenate(held_out))
+
+
+def _lists(
+    space: ListSpace, length: int, number: int, rng: np.random.Generator
+) -> Int[np.ndarray, "number slots"]:
+    """So many different lists of a length, in random order. Fewer are the beginning of more."""
+    total = space.levels**length
+    if total <= SMALL:
+        codes = rng.permutation(total)[:number]
+    else:
+        # Draws in their order, without their repeats, which are few: no list is longer than half of so many.
+        drawn = rng.integers(0, total, 2 * number + 64)
+        codes = drawn[np.sort(np.unique(drawn, return_index=True)[1])][:number]
+    digits = codes[:, None] // space.levels ** np.arange(length)[::-1] % space.levels
+    return space.of(digits + space.low)

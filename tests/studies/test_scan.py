@@ -1,0 +1,130 @@
+"""scan: its runs, and its effects on tables whose answers are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from recombine.errors import BadInput
+from recombine.overrides import apply, validate
+from recombine.stats.verdicts import Verdict, settle
+from recombine.studies.base import Tables
+from recombine.studies.scan import SCALED, SPLITS, Scan
+
+ACCURACY = {"simple": 0.99, "around-right": 0.5, "divergent": 0.8, "add-jump": 0.02, "length": 0.1}
+DIVERGENCE = {"simple": 0.01, "around-right": 0.3, "divergent": 0.2, "add-jump": 0.6, "length": 0.5}
+"""What the literature expects."""
+
+
+@pytest.fixture(scope="module")
+def small() -> Scan:
+    return apply(Scan.profile("smoke"), ["first_seed=0", "replicates=6"])
+
+
+def tables(study: Scan, closing: float = 0.0, noise: float = 0.005, swapped: bool = False) -> Tables:
+    """Scores by split. `closing` is what the largest size gains where the gap is; `swapped` exchanges the certificates."""
+    draw = np.random.default_rng(0)
+    runs, combinations = [], []
+    for config, labels in study.runs():
+        size = {name: labels[name] for name in study.usual}
+        control = labels["family"] == "lookup-scan"
+        gain = closing if size == study.usual and labels["split"] in ("add-jump", "length") else 0.0
+        accuracy = 0.0 if control else ACCURACY[labels["split"]] + gain + noise * draw.standard_normal()
+        apart = DIVERGENCE[labels["split"]] + noise * draw.standard_normal()
+        values = {
+            "accuracy_in": 0.995 - abs(noise * draw.standard_normal()),
+            "accuracy_held_out": accuracy,
+            "accuracy_all_pairs_met": accuracy,
+            "compound_divergence": 1 - apart if swapped else apart,
+        }
+        runs.append({"run": config.run_id} | labels | values)
+        combinations += [
+            {"run": config.run_id, "region": "held_out", "stratum": stratum, "combination": command}
+            | labels
+            | {"whole": accuracy * share, "episodes": 1.0}
+            for stratum, command, share in (
+                ("all_pairs_met", "walk left and run", 1.0),
+                ("some_pairs_unmet", "jump around right twice", 0.5),
+            )
+        ]
+    empty = pd.DataFrame({"run": []})
+    return Tables(pd.DataFrame(runs), pd.DataFrame(combinations), empty, empty)
+
+
+def judged(study: Scan, frames: Tables) -> dict[str, Verdict]:
+    found = settle([effect.judge() for effect in study.effects(frames)])
+    return {verdict.claim.name: verdict for verdict in found}
+
+
+def test_every_cell_has_its_replicates() -> None:
+    study = Scan.profile("laptop")
+    labels = pd.DataFrame([labels for _, labels in study.runs()])
+    assert not labels.duplicated().any()
+    sizes = labels.groupby(["family", "split", "width", "layers", "share"]).size()
+    assert (sizes == study.replicates).all() and study.replicates >= 8
+    own = labels[labels["family"] == "scan"]
+    assert set(own["split"]) == set(SPLITS)
+    smaller = own[own["width"] < study.usual["width"]]
+    assert set(smaller["split"]) == set(SCALED)
+
+
+def test_replicates_share_nothing_that_is_random() -> None:
+    seeds = [config.seeds for config, labels in Scan.profile("laptop").runs() if labels["split"] == "simple"]
+    assert {seed.init for seed in seeds} == set(Scan.profile("laptop").seeds)
+
+
+def test_verdicts_where_the_literature_is_right(small: Scan) -> None:
+    words = {name: verdict.verdict for name, verdict in judged(small, tables(small)).items()}
+    assert set(words.values()) == {"supported"}
+
+
+def test_verdicts_where_scale_closes_the_gaps(small: Scan) -> None:
+    found = judged(small, tables(small, closing=0.6))
+    for name in ("width", "layers", "share"):
+        assert found[f"{name}-does-not-close-add-jump"].verdict == "contradicted"
+    assert found["add-jump-fails"].verdict == "equivalent", "within the margin of no loss"
+
+
+def test_a_certificate_that_tells_the_opposite(small: Scan) -> None:
+    assert judged(small, tables(small, swapped=True))["divergence-tells"].verdict == "contradicted"
+
+
+def test_effects_are_computed_as_stated(small: Scan) -> None:
+    found = {one.claim.name: one.values for one in small.effects(tables(small, noise=0.0))}
+    expected = {
+        "add-jump-fails": 0.97,
+        "length-fails": 0.89,
+        "width-does-not-close-length": 0.0,
+        "divergence-tells": 1.0,
+        "unmet-pairs-tell": np.mean(list(ACCURACY.values())) / 2,
+        "length-is-not-told-by-pairs": 0.89,
+        "control-fails": 0.0,
+    }
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, atol=1e-9, err_msg=name)
+
+
+def test_a_missing_run_leaves_its_replicate_out(small: Scan) -> None:
+    frames = tables(small)
+    gone = (frames.runs["split"] == "length") & (frames.runs["replicate"] == 1)
+    left = Tables(frames.runs[~gone], frames.combinations, frames.probes, frames.curves)
+    found = {one.claim.name: one.values for one in small.effects(left)}
+    assert np.isnan(found["length-fails"][1]) and np.isfinite(np.delete(found["length-fails"], 1)).all()
+    assert np.isnan(found["divergence-tells"][1])
+
+
+def test_figures_show_every_split(small: Scan) -> None:
+    figures = {figure.name: figure for figure in small.figures(tables(small))}
+    assert set(figures) == {"by_split", "by_width", "by_layers", "by_share", "by_length", "by_certificate"}
+    for figure in figures.values():
+        assert figure.chart.to_dict()
+    assert "longer answers" in str(figures["by_split"].chart.to_dict())
+
+
+@pytest.mark.parametrize("given", [{"widths": (8,)}, {"shares": (1.0, 0.5)}])
+def test_studies_that_make_no_sense_are_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(BadInput, match="smallest first"):
+        validate(Scan, given)

@@ -97,7 +97,8 @@ def draw_image_grid(info: ImageGridInfo) -> ChartType:
     frames = base.mark_square(size=(step - 2) ** 2, opacity=1).encode(
         color=colour_by(styles, legend_above(styles, symbol="square", offset=30) if len(styles) > 1 else None)
     )
-    images = base.mark_image(width=inside, height=inside).encode(url="url:N")
+    # Pixels as they are: smoothed they would seem sharper than they were drawn, and files would be many times larger.
+    images = base.mark_image(width=inside, height=inside, smooth=False).encode(url="url:N")
     wrong = base.transform_filter("datum.right === false")
     arm = max(7, step // 5)
     # Towards the upper right corner of the image, in white with a dark edge: to be seen on any image.

@@ -10,6 +10,7 @@ from altair.typing import ChartType
 from recombine.errors import BadInput
 from recombine.figures.embed import chart_json, figure_page, vega_lite_version
 from recombine.figures.files import write_whole
+from recombine.figures.png import packed_png
 
 
 def save_figure(chart: ChartType, path: str | Path, scale: float = 2) -> Path:
@@ -20,7 +21,7 @@ def save_figure(chart: ChartType, path: str | Path, scale: float = 2) -> Path:
     content: str | bytes
     match path.suffix.lower():
         case ".png":
-            content = vl_convert.vegalite_to_png(chart_json(chart), scale=scale, **settings)
+            content = packed_png(vl_convert.vegalite_to_png(chart_json(chart), scale=scale, **settings))
         case ".svg":
             content = vl_convert.vegalite_to_svg(chart_json(chart), **settings)
         case ".pdf":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from recombine.figures.base import Figure
@@ -79,13 +80,13 @@ def _map(study: TextToImage, tables: Tables, arm: str) -> Figure:
         study,
         tables,
         arm,
-        rows=("size", "shape"),
+        rows=("shape", "place"),
         groups="colour",
-        inside="place",
+        inside="size",
         title=f"What the network draws: {ARM_NAMES[arm]}",
         caption=(
-            f"One image of every combination, drawn by the network of the first replicate ({ARM_NAMES[arm]}). The four of a "
-            f"colour were asked for at the {', '.join(factors['place'])}."
+            f"One image of every combination, drawn by the network of the first replicate ({ARM_NAMES[arm]}). A row is "
+            f"the shape and the place that were asked for; the two of a colour are {' and '.join(factors['size'])}."
         ),
     )
 
@@ -162,30 +163,30 @@ def _success(study: TextToImage, tables: Tables) -> Figure:
 
 def _coverage(study: TextToImage, tables: Tables) -> Figure:
     table = by_combination(tables, study.sizes)
-    steps = table["distance"].clip(upper=3).astype(int)
-    table = table.assign(
-        how=[
-            f"{'every pair met' if met >= 1 else 'a pair unmet'}, {step} step{'s' * (step != 1)} away"
-            for met, step in zip(table["pairs_met"], steps, strict=True)
-        ]
-    )
+    far = table["distance"] > 1
+    unmet = table["pairs_met"] < 1
+    how = np.select([unmet & far, unmet, far], ["a pair unmet, far", "a pair unmet", "far"], "near")
+    table = table.assign(how=how)
     means = table.groupby(["arm", "how", "replicate"])["success"].mean().reset_index()
-    means["row"] = [f"{ARM_NAMES[arm]}: {how}" for arm, how in zip(means["arm"], means["how"], strict=True)]
+    # What only a few replicates have says little, and its interval would fill the figure.
+    often = means.groupby(["arm", "how"])["replicate"].transform("nunique") * 2 > study.replicates
+    means = means[often]
+    means["row"] = [f"{arm}: {how}" for arm, how in zip(means["arm"], means["how"], strict=True)]
     order = [
-        f"{arm}: {how}"
-        for arm in ARM_NAMES.values()
-        for how in sorted(set(table["how"]), key=lambda words: (not words.startswith("every"), words))
+        f"{arm}: {how}" for arm in ARM_NAMES for how in ("near", "far", "a pair unmet", "a pair unmet, far")
     ]
     info = dots_info(
         means,
         "row",
         {"success": "success"},
         labels=[row for row in order if row in set(means["row"])],
+        floor=0.0,
         ceiling=1.0,
         x_title="share of images with every factor right",
         caption_lead=(
-            "Held-out combinations by what training showed of them: whether all their pairs of parts met, and how many parts "
-            "would have to change to arrive at a trained combination."
+            "Held-out combinations by what training showed of them: whether a pair of their parts never met, and whether more "
+            "than one part would have to change to arrive at a trained combination (far). What fewer than half of the "
+            "replicates have is left out."
         ),
     )
     return Figure("coverage", "Which held-out combinations fail?", info.caption, draw_dots(info))
@@ -226,9 +227,10 @@ def _blocks(study: TextToImage, tables: Tables) -> Figure:
 def _relation(study: TextToImage, tables: Tables) -> Figure:
     table = by_combination(tables, study.sizes)
     ranks = table.groupby(RUN)["decodability"].rank(pct=True)
-    table = table.assign(level=((ranks * BINS).clip(upper=BINS - 1e-9) // 1 + 0.5) / BINS)
+    table = table.assign(level=(ranks * BINS).clip(upper=BINS - 1e-9) // 1 + 1)
+    means = table.groupby([*RUN, "level"])["success"].mean().reset_index()
     info = lines_info(
-        table,
+        means,
         x="level",
         y="success",
         series="arm",
@@ -236,7 +238,7 @@ def _relation(study: TextToImage, tables: Tables) -> Figure:
         log=False,
         floor=0.0,
         ceiling=1.0,
-        x_title="decodability of the combination: its rank within the run",
+        x_title=f"decodability of the combination: from worst (1) to best ({BINS}) within the run",
         y_title="share of images with every factor right",
         caption_lead=(
             "Held-out combinations in six classes, from those whose parts are read worst off the chosen block to those read "

@@ -15,6 +15,7 @@ from planning import planning
 from recipes import recipes
 from recombine.probes.ridge import RidgePath
 from recombine.store.provenance import machine, threads, versions
+from sequences import sequences
 from spaces import spaces
 from stores import stores
 from sweeping import sweep
@@ -52,6 +53,7 @@ def command_line() -> None:
 
 BENCHMARKS = {
     "engine": engine,
+    "sequences": sequences,
     "recipes": recipes,
     "sweep": sweep,
     "spaces": spaces,

@@ -88,10 +88,23 @@ def test_errors_are_those_of_a_ridge_that_did_not_see_the_combination():
         )
         scored = number % 2 != which
         wrong = (wanted[scored] - best.predict(features[scored])) ** 2
-        spread = wanted[scored].var(0)
+        unknown = (wanted[scored] - wanted[number % 2 == which].mean(0)) ** 2
         for factor, where in COLUMNS.items():
-            share = wrong[:, where].sum(1).reshape(-1, DRAWS).mean(1) / spread[where].sum()
-            np.testing.assert_allclose(read.errors[factor][np.arange(16) % 2 != which], share, rtol=1e-6)
+            share, blind = (one[:, where].sum(1).reshape(-1, DRAWS).mean(1) for one in (wrong, unknown))
+            own = np.arange(16) % 2 != which
+            np.testing.assert_allclose(read.errors[factor][own], share / blind, rtol=1e-6)
+            np.testing.assert_allclose(read.blind[factor][own], blind, rtol=1e-6)
+
+
+def test_who_knows_nothing_reads_no_combination_better_than_another():
+    """As a share of a common spread, frequent values would be read better by who always says the mean."""
+    test, validation = seen(64, 5), seen(10, 6)
+    noise = np.random.default_rng(0).normal(size=test.values["tells both"].shape) * 1e-6
+    blind = Seen(test.rows, test.values | {"noise": noise})
+    asked = Seen(validation.rows, validation.values | {"noise": noise[: len(validation.values["vector"])]})
+    read = read_sites(blind, asked, COLUMNS, seed=0)["noise"]
+    for factor in COLUMNS:
+        assert np.corrcoef(read.errors[factor], read.blind[factor])[0, 1] ** 2 < 0.1
 
 
 @pytest.fixture(scope="module")

@@ -81,7 +81,11 @@ class Read(NamedTuple):
     control: dict[str, float]
     """R2 of a code that is random by combination, on other tasks of the combinations fitted on."""
     errors: dict[str, Float[np.ndarray, " combination"]]
-    """How badly each combination is read: the mean squared error as a share of the spread."""
+    """How badly each combination is read: the mean squared error as a share of that of who knows nothing, which always says
+    the mean of what was fitted on. As a share of one common spread, combinations with frequent values would seem to be
+    read better whatever is known."""
+    blind: dict[str, Float[np.ndarray, " combination"]]
+    """That error of who knows nothing: small where the value is frequent among the combinations fitted on."""
 
 
 class Concepts(Measurement):
@@ -90,11 +94,12 @@ class Concepts(Measurement):
     The intrinsic form: fitted on half of the held-out combinations (test side), scored on the other half, both ways
     round, from equally many principal components of every site. Which site and moment count is chosen on validation
     combinations: among all (`use` is `chosen`) and among those of the first moment (`early`). The text encoder (`text`) and an
-    untrained network are read in the same way. Rows with a combination say how well such a site tells that combination.
+    untrained network are read in the same way. Rows with a combination say how well such a site tells that combination: one less the error as a share of that of
+    who knows nothing (`blind`).
     """
 
     kind: Literal["concepts"] = "concepts"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     combinations: PositiveInt = 256
     """The most held-out combinations of each side."""
     draws: PositiveInt = 4
@@ -181,6 +186,8 @@ class _Fold(NamedTuple):
     """Of the random codes, on other tasks of the combinations that it was fitted on."""
     known: Float[np.ndarray, "task width"]
     """What they are."""
+    mean: Float[np.ndarray, " width"]
+    """Of what it was fitted on."""
 
 
 def _fold(fit: Seen, score: Seen, validation: Seen, site: str) -> _Fold:
@@ -203,6 +210,7 @@ def _fold(fit: Seen, score: Seen, validation: Seen, site: str) -> _Fold:
         ridge.predict(project(score.values[site]), best)[:, :width],
         ridge.predict(project(fit.values[site][again]), best)[:, width:],
         fit.values["control"][again],
+        fit.values["vector"].mean(0),
     )
 
 
@@ -218,17 +226,18 @@ def components(
 
 def _read(test: Seen, validation: Seen, site: str, columns: dict[str, slice]) -> Read:
     even = np.arange(len(test.rows)) % 2 == 0
-    found = Read({}, {}, {}, {factor: np.empty(len(test.rows)) for factor in columns})
+    found = Read({}, {}, {}, *({factor: np.empty(len(test.rows)) for factor in columns} for _ in range(2)))
     folds = []
     for half in (even, ~even):
         fit, score = test.take(half), test.take(~half)
         folds.append((score.values["vector"], _fold(fit, score, validation, site)))
         wanted, fold = folds[-1]
-        wrong, spread = (wanted - fold.score) ** 2, wanted.var(0)
+        wrong, unknown = (wanted - fold.score) ** 2, (wanted - fold.mean) ** 2
         draws = len(wanted) // len(score.rows)
         for factor, where in columns.items():
-            errors = wrong[:, where].sum(1).reshape(-1, draws).mean(1)
-            found.errors[factor][~half] = errors / max(float(spread[where].sum()), 1e-30)
+            errors, blind = (each[:, where].sum(1).reshape(-1, draws).mean(1) for each in (wrong, unknown))
+            found.errors[factor][~half] = errors / np.maximum(blind, 1e-30)
+            found.blind[factor][~half] = blind
     asked = validation.values["vector"]
     for factor, where in columns.items():
         pairs = {
@@ -255,6 +264,7 @@ def _records(kind: str, site: str, read: Read, use: str) -> list[dict[str, Any]]
             "r2": read.r2[factor],
             "control": read.control[factor],
             "selectivity": read.r2[factor] - read.control[factor],
+            "blind": None,
         }
         for factor in read.r2
     ]
@@ -273,9 +283,10 @@ def _of_combinations(kind: str, site: str, read: Read, names: list[str], use: st
             "r2": float(1 - error),
             "control": None,
             "selectivity": None,
+            "blind": float(blind),
         }
         for factor, errors in read.errors.items()
-        for name, error in zip(names, errors, strict=True)
+        for name, error, blind in zip(names, errors, read.blind[factor], strict=True)
     ]
 
 

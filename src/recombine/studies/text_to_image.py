@@ -123,7 +123,11 @@ class TextToImage(Study):
         "success_in",
         "success_held_out",
         "success_some_pairs_unmet",
+        "readable_held_out",
+        "swapped_held_out",
+        "mirrored_held_out",
         "concepts_r2",
+        "concepts_untrained_r2",
         "text_r2",
     )
 
@@ -207,11 +211,12 @@ class TextToImage(Study):
     def sizes(self) -> Sizes:
         """The labels of the runs that every arm has."""
         usual = self.usual
-        return {
-            arm: usual
-            | ({"steps": 2 * usual["steps"], "number": self.beside_number} if arm == BESIDE else {})
-            for arm in ARMS
+        space, corner = self.arms(usual["number"])[CORNER]
+        own = {
+            CORNER: {"number": corner.length(space) or 0},
+            BESIDE: {"steps": 2 * usual["steps"], "number": self.beside_number},
         }
+        return {arm: usual | own.get(arm, {}) for arm in ARMS}
 
     def runs(self) -> list[tuple[RunConfig, dict[str, Any]]]:
         usual = self.usual

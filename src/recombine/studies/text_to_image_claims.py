@@ -62,8 +62,8 @@ CLAIMS = (
     _claim(
         "beyond-rivals",
         "The same with the rivals taken out: frequency of the rarest part, pairs that met, distance from training, how well "
-        "the parts are drawn in trained combinations, decodability from the text encoder and from an untrained network "
-        "(partial rank correlation).",
+        "the parts are drawn in trained combinations, decodability from the text encoder and from an untrained network, rarity "
+        "among the combinations that probes are fitted on (partial rank correlation).",
         "greater",
         0.05,
         needs=READS,
@@ -86,14 +86,15 @@ CLAIMS = (
     _claim(
         "over-runs",
         "Runs whose blocks tell more of the parts draw more held-out combinations right (rank correlation over runs that are "
-        "trained on the same).",
+        "trained on lists of the same kind).",
         "greater",
         0.1,
         needs=READS,
     ),
     _claim(
         "over-runs-beyond-rivals",
-        "The same with decodability from the text encoder and from the untrained network taken out.",
+        "The same with decodability from the text encoder and from the untrained network, and success on trained combinations, "
+        "taken out.",
         "greater",
         0.1,
         needs=READS,

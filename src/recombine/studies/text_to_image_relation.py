@@ -17,10 +17,10 @@ from recombine.studies.reduce import column, jackknife
 if TYPE_CHECKING:
     import pandas as pd
 
-RIVALS = ("rarest_part", "pairs_met", "distance", "parts_trained", "text", "untrained")
-"""What else may be behind a relation: what training showed, how well the parts are drawn in trained combinations, and what is
-read off the text encoder and an untrained network."""
-OVER_RUNS = ("text_r2", "concepts_untrained_r2")
+RIVALS = ("rarest_part", "pairs_met", "distance", "parts_trained", "text", "untrained", "blind")
+"""What else may be behind a relation: what training showed, how well the parts are drawn in trained combinations, what is
+read off the text encoder and an untrained network, and how rare the parts are among the combinations that probes are fitted on."""
+OVER_RUNS = ("text_r2", "concepts_untrained_r2", "success_in")
 """The rivals of a relation over runs."""
 NETWORKS = {
     "decodability": ("trained", "chosen"),
@@ -78,13 +78,15 @@ def readings(tables: Tables, sizes: Sizes) -> pd.DataFrame:
     """A row for each held-out combination and factor of each run: R2 at the chosen site, at the early one, and of rivals."""
     import pandas as pd
 
-    columns = ["combination", "factor", "network", "use", "r2"]
+    columns = ["combination", "factor", "network", "use", "r2", "blind"]
     frame = of_size(tables.others["concepts"], sizes, columns)
     frame = frame[frame["combination"].fillna("") != ""]
     parts = {
         name: frame[(frame["network"] == network) & (frame["use"] == use)].set_index([*KEYS, "factor"])["r2"]
         for name, (network, use) in NETWORKS.items()
     }
+    known = frame[(frame["network"] == "trained") & (frame["use"] == "chosen")]
+    parts["blind"] = known.set_index([*KEYS, "factor"])["blind"].astype(float)
     return pd.DataFrame(parts).reset_index()
 
 
@@ -97,7 +99,7 @@ def parts_trained(tables: Tables, sizes: Sizes) -> pd.DataFrame:
 
 def by_combination(tables: Tables, sizes: Sizes) -> pd.DataFrame:
     """A row for each held-out combination of each run: success, decodability (mean over factors), and the rivals."""
-    read = readings(tables, sizes).groupby(KEYS)[list(NETWORKS)].mean().reset_index()
+    read = readings(tables, sizes).groupby(KEYS)[[*NETWORKS, "blind"]].mean().reset_index()
     known = ["rarest_part", "pairs_met", "distance"]
     before = of_size(tables.others["readout"], sizes, ["combination", *known])[[*KEYS, *known]]
     asked = images(tables, sizes)[[*KEYS, "constituents"]].drop_duplicates(KEYS).explode("constituents")

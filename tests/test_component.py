@@ -99,7 +99,9 @@ def test_resolve():
     assert resolve("spaces", space) is space
     assert resolve("spaces", {"kind": "subset", "modules": 4, "max_active": 2}) == space
     for wrong in (3, None, {"modules": 4}):
-        with pytest.raises(BadInput, match="give a name, or a mapping with a kind; known: lists, product, scan, subset"):
+        with pytest.raises(
+            BadInput, match="give a name, or a mapping with a kind; known: lists, product, scan, subset"
+        ):
             resolve("spaces", wrong)
 
 

@@ -21,6 +21,7 @@ from recombine.models.base import Model
 from recombine.models.decoder import Decoder
 from recombine.models.encoder_decoder import EncoderDecoder
 from recombine.models.mlp import MLP
+from recombine.models.sequence import SequenceNetwork
 from recombine.objectives.next_token import NextToken
 from recombine.overrides import validate
 from recombine.recipes.fast import Fast
@@ -136,6 +137,18 @@ def test_it_learns_what_it_is_shown(model: Model) -> None:
     first, last = outcome.curves[0], outcome.curves[-1]
     assert last["loss"] < first["loss"] - 0.2
     assert last["score_in"] > 0.6
+
+
+def test_short_sequences_meet_the_distances_of_long_ones() -> None:
+    objective, codes = NextToken(spread=64), jnp.zeros((4000, 3))
+    network = EncoderDecoder(width=16, layers=1, heads=2).draw(3, 4, 36, jax.random.key(0))
+    assert isinstance(network, SequenceNetwork)
+    numbers = jnp.asarray(np.random.default_rng(0).integers(3, 8, 4000))
+    short = np.asarray(objective._steps(network, codes, jax.random.key(1), numbers))
+    whole = np.asarray(objective._steps(network, codes, jax.random.key(2), jnp.full(4000, 7)))
+    assert (np.diff(whole, axis=1) > 0).all() and whole.max() < 64 and whole.min() >= 0
+    # From the first token to the third of three, and to the last of seven.
+    assert np.quantile(short[:, 2] - short[:, 0], 0.95) > np.quantile(whole[:, 6] - whole[:, 0], 0.05)
 
 
 def test_places_apart() -> None:

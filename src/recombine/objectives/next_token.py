@@ -23,8 +23,8 @@ class NextToken(Supervised):
     kind: Literal["next-token"] = "next-token"
     serves: ClassVar[TargetKind] = "tokens"
     spread: NonNegativeInt = 0
-    """Tokens stand at random places below this number, in order, instead of one after another: else places that are
-    reached by longer sequences only would never be trained. 0 turns it off."""
+    """Tokens stand at random places below this number, in order, instead of one after another: else distances that only
+    longer sequences have would never be trained. 0 turns it off."""
 
     def loss(self, predictions: Float[Array, "task sample output"], batch: Batch) -> Float[Array, ""]:
         targets = jnp.round(batch.targets).astype(jnp.int32)
@@ -39,33 +39,44 @@ class NextToken(Supervised):
         network = speaking(network)
         if not self.spread:
             return network.tasks(codes, batch.inputs)
-        steps = self._steps(network, codes, key)
+        real = jnp.sum(codes != PAD, axis=1) + jnp.max(jnp.sum(batch.inputs != PAD, axis=2), axis=1)
+        by_number, by_place = jax.random.split(key)
+        most = codes.shape[1] + network.longest
+        # As if the sequence were the beginning of a longer one, of any length: so short ones meet the distances of long ones.
+        number = jax.random.randint(by_number, (len(codes),), real, most + 1)
+        steps = self._steps(network, codes, by_place, number)
         return jax.vmap(lambda *given: network.spread(*given)[0])(codes, batch.inputs, steps)
 
     def evaluate(
         self, network: Network, codes: Float[Array, "task code"], batch: Batch, key: Array
     ) -> Float[Array, "task sample output"]:
         network = speaking(network)
-        steps = self._steps(network, codes, key) if self.spread else None
+        most = jnp.full(len(codes), codes.shape[1] + network.longest)
+        steps = self._steps(network, codes, key, most) if self.spread else None
         answers = network.generate(codes, steps).astype(batch.targets.dtype)
         # There is one answer to a prompt, however many examples a task has.
         return jnp.broadcast_to(answers[:, None], batch.targets.shape)
 
     def _steps(
-        self, network: SequenceNetwork, codes: Float[Array, "task code"], key: Array
+        self,
+        network: SequenceNetwork,
+        codes: Float[Array, "task code"],
+        key: Array,
+        number: Int[Array, " task"],
     ) -> Int[Array, "task place"]:
-        """For each task the places of its tokens, drawn without repetition."""
-        number = codes.shape[1] + network.longest
-        if self.spread < number:
+        """For each task so many places, drawn without repetition, in order. Those behind them are never asked for."""
+        most = codes.shape[1] + network.longest
+        if self.spread < most:
             raise BadInput(
-                f"spread={self.spread} places are too few for prompts and answers of up to {number} tokens.",
-                fix=f"spread={2 * number}",
+                f"spread={self.spread} places are too few for prompts and answers of up to {most} tokens.",
+                fix=f"spread={2 * most}",
             )
 
-        def one(key: Array) -> Array:
-            return jnp.sort(jax.random.permutation(key, self.spread)[:number])
+        def one(key: Array, number: Array) -> Array:
+            places = jax.random.permutation(key, self.spread)[:most]
+            return jnp.sort(jnp.where(jnp.arange(most) < number, places, self.spread))
 
-        return jax.vmap(one)(jax.random.split(key, len(codes)))
+        return jax.vmap(one)(jax.random.split(key, len(codes)), number)
 
 
 def speaking(network: Network) -> SequenceNetwork:

@@ -43,8 +43,8 @@ class Hops(SupportKind):
     """Trains on inputs all of whose steps have facts that may be seen; the others of these and the rest are held out.
 
     The inputs are tokens (x1, x2, x3), or four for three hops. The inner functions are drawn here, as which facts may be seen
-    depends on them: b = f1(x1, x2), c = f2(b, x3). The last function is the family's. Facts are the pairs of a function's
-    arguments; a random `seen` of each function's are for training. For `non-tree` the last function takes (b, x2, x3), so that b alone
+    depends on them: b = f1(x1, x2), c = f2(b, x3). The last function is the family's. Facts are the arguments of a
+    function; a random `seen` of each function's are for training. For `non-tree` the last function takes (b, x2, x3), so that b alone
     does not stand for (x1, x2).
     """
 
@@ -93,9 +93,8 @@ class Hops(SupportKind):
         inner = rng.integers(0, tokens, (INNER[self.chain], tokens, tokens))
         values = rng.permutation(space.size)
         inputs = np.stack(np.unravel_index(values, space.levels), axis=1)
-        allowed = np.all(
-            [_facts(rng, tokens, self.seen)[fact] for fact in steps(self.chain, inputs, inner)], axis=0
-        )
+        facts = steps(self.chain, inputs, inner)
+        allowed = np.all([_facts(rng, (tokens,) * len(fact), self.seen)[fact] for fact in facts], axis=0)
         rows = (inputs + np.array(space.offsets)).astype(np.int32)
         inside, outside = rows[allowed], rows[~allowed]
         # Those held out come first, so that they are the same whatever the number.
@@ -116,7 +115,7 @@ def steps(
     found: list[tuple[np.ndarray, ...]] = [(x[0], x[1])]
     bridge = inner[0][x[0], x[1]]
     if chain == "non-tree":
-        return [*found, (bridge, x[2])]
+        return [*found, (bridge, x[1], x[2])]
     for function, other in zip([*inner[1:], None], x[2:], strict=True):
         found.append((bridge, other))
         if function is not None:
@@ -124,7 +123,7 @@ def steps(
     return found
 
 
-def _facts(rng: np.random.Generator, tokens: int, seen: float) -> Bool[np.ndarray, "token token"]:
-    """Which pairs of arguments are for training: an exact share of them."""
-    order = rng.permutation(tokens**2).reshape(tokens, tokens)
-    return order < round(seen * tokens**2)
+def _facts(rng: np.random.Generator, shape: tuple[int, ...], seen: float) -> Bool[np.ndarray, ...]:
+    """Which arguments of a function are for training: an exact share of them."""
+    number = int(np.prod(shape))
+    return rng.permutation(number).reshape(shape) < round(seen * number)

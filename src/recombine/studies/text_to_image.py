@@ -122,12 +122,10 @@ class TextToImage(Study):
     shown: ClassVar[tuple[str, ...]] = (
         "success_in",
         "success_held_out",
-        "success_some_pairs_unmet",
         "readable_held_out",
         "swapped_held_out",
         "mirrored_held_out",
         "concepts_r2",
-        "concepts_untrained_r2",
         "text_r2",
     )
 

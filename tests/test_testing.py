@@ -76,7 +76,7 @@ EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("supports", "short-lists"): [{"longest": 2, "number": 20, "reserve": 5}],
     ("supports", "hops"): [{"number": 60, "reserve": 20}],
     ("spaces", "lists"): [{"low": 0, "high": 2, "longest": 4}, {}],
-    ("models", "decoder"): [{"width": 16, "layers": 1, "heads": 2}],
+    ("models", "decoder"): [{"width": 16, "layers": 1, "heads": 2, "tied": False}],
     ("models", "encoder-decoder"): [{"width": 16, "layers": 1, "heads": 2}],
     ("encodings", "unsaid"): [],  # It tells no combinations apart: tests/encodings/test_unsaid.py.
     ("families", "hyperteacher"): [{"inputs": 3, "hidden": 4, "outputs": 2, "layers": 2}],
@@ -118,19 +118,25 @@ def test_spaces(space: Space):
     check_space(space)
 
 
-@pytest.mark.parametrize("space", SPACES, ids=["subset", "product"])
-@pytest.mark.parametrize("support", shipped("supports"))
+def on_spaces(room: str) -> list[Any]:
+    """Every component of a room on both spaces, or once on its own where it exists on no other."""
+    made = []
+    for one in shipped(room):
+        (component,) = one.values
+        given = getattr(component, "defaults", {}).get("space")
+        own = OWN.get(component.kind) if given is None else resolve("spaces", given)
+        spaces = SPACES if own is None else [own]
+        made += [pytest.param(component, space, id=f"{one.id} {space.kind}") for space in spaces]
+    return made
+
+
+@pytest.mark.parametrize(("support", "space"), on_spaces("supports"))
 def test_supports(support: Any, space: Space):
-    if support.kind == "rings":
-        space = RINGS[type(space)]
-    check_support(support, OWN.get(support.kind, space))
+    check_support(support, RINGS[type(space)] if support.kind == "rings" else space)
 
 
-@pytest.mark.parametrize("space", SPACES, ids=["subset", "product"])
-@pytest.mark.parametrize("family", shipped("families"))
+@pytest.mark.parametrize(("family", "space"), on_spaces("families"))
 def test_families(family: Any, space: Space):
-    if "space" in family.defaults:  # It has a space of its own and exists on no other.
-        space = resolve("spaces", family.defaults["space"])
     check_family(family, space)
 
 

@@ -27,7 +27,7 @@ from scipy import stats
 from recombine.component import Component
 from recombine.encodings.base import Encoding
 from recombine.families.base import Batch, Family
-from recombine.models.base import Model, Network
+from recombine.models.base import Edit, Model, Network, Trace, unedited
 from recombine.spaces.base import Space
 from recombine.supports.base import Support, SupportKind
 from recombine.training.checkpoint import load_tree, save_tree
@@ -318,21 +318,20 @@ def check_model(model: Model, code_size: int = 5, input_size: int = 4, output_si
         inputs = jax.random.randint(by_input, shapes[1], 3, number).astype(jnp.float32)
     else:
         codes, inputs = jax.random.normal(by_code, shapes[0]), jax.random.normal(by_input, shapes[1])
-    outputs = jax.vmap(network)(codes, inputs)
+    outputs = _many(network, codes, inputs)
     shape = (TASKS, SAMPLES, output_size)
     _expect(outputs.shape == shape, f"outputs have shape {outputs.shape}, expected {shape}")
     _expect(_finite(outputs), "an output is not finite")
-    _expect(not jnp.allclose(outputs, jax.vmap(network)(codes[::-1], inputs)), "the code changes nothing")
-    _expect(not jnp.allclose(outputs, jax.vmap(network)(codes, inputs[::-1])), "the input changes nothing")
-    _expect(
-        not jnp.allclose(outputs, jax.vmap(draw(jax.random.key(1)))(codes, inputs)), "the key changes nothing"
-    )
-    together = network.tasks(codes, inputs)
+    _expect(not jnp.allclose(outputs, _many(network, codes[::-1], inputs)), "the code changes nothing")
+    _expect(not jnp.allclose(outputs, _many(network, codes, inputs[::-1])), "the input changes nothing")
+    other = _many(draw(jax.random.key(1)), codes, inputs)
+    _expect(not jnp.allclose(outputs, other), "the key changes nothing")
+    together = eqx.filter_jit(lambda one, *given: one.tasks(*given))(network, codes, inputs)
     _expect(
         np.allclose(together, outputs, rtol=1e-4, atol=1e-5),
         "tasks together have other outputs than one by one",
     )
-    traced, sites = network.trace(codes[0], inputs[0])
+    traced, sites = _traced(network, codes[0], inputs[0])
     _expect(np.allclose(traced, outputs[0], rtol=1e-4, atol=1e-5), "trace gives other outputs than the call")
     for site, values in sites.items():
         _expect(site not in RESERVED_SITES, f"a site may not be called {site!r}")
@@ -340,7 +339,8 @@ def check_model(model: Model, code_size: int = 5, input_size: int = 4, output_si
         _expect(good, f"the site {site!r} has shape {values.shape}, expected ({SAMPLES}, units)")
         _expect(_finite(values), f"the site {site!r} is not finite")
     _check_edits(network, codes[0], inputs[0])
-    gradient = eqx.filter_grad(lambda one: jnp.mean(jax.vmap(one)(codes, inputs) ** 2))(network)
+    slope = eqx.filter_jit(eqx.filter_grad(lambda one: jnp.mean(jax.vmap(one)(codes, inputs) ** 2)))
+    gradient = slope(network)
     _expect(_finite(gradient), "a gradient is not finite")
     _expect(any(bool(jnp.any(leaf)) for leaf in jax.tree.leaves(gradient)), "every gradient is zero")
     with tempfile.TemporaryDirectory() as folder:
@@ -351,22 +351,43 @@ def check_model(model: Model, code_size: int = 5, input_size: int = 4, output_si
         )
 
 
+@eqx.filter_jit
+def _many(network: Network, codes: Array, inputs: Array) -> Array:
+    """The outputs of tasks one by one. Compiled: operation by operation it takes far longer."""
+    return jax.vmap(network)(codes, inputs)
+
+
+def _traced(network: Network, code: Array, inputs: Array, edit: Edit = unedited) -> tuple[Array, Trace]:
+    """A compiled trace, its sites in the order of the computation (JAX would sort them by name)."""
+    order: list[str] = []
+
+    def run(network: Network, code: Array, inputs: Array) -> tuple[Array, tuple[Array, ...]]:
+        # A network whose trace takes no edit is to fail by its own check, and not here.
+        outputs, sites = network.trace(code, inputs, *([] if edit is unedited else [edit]))
+        order[:] = sites
+        return outputs, tuple(sites.values())
+
+    outputs, values = eqx.filter_jit(run)(network, code, inputs)
+    return outputs, dict(zip(order, values, strict=True))
+
+
 def _check_edits(network: Network, code: Array, inputs: Array) -> None:
     """Every site passes through `edit`, and what comes back is what the network goes on with."""
-    plain, sites = network.trace(code, inputs)
+    plain, sites = _traced(network, code, inputs)
     met: list[str] = []
 
     def keep(site: str, values: Array) -> Array:
         met.append(site)
         return values
 
-    same = network.trace(code, inputs, keep)[0]
+    same = _traced(network, code, inputs, keep)[0]
     _expect(
         np.allclose(same, plain, rtol=1e-4, atol=1e-5), "an edit that changes nothing changes the outputs"
     )
     _expect(met == list(sites), f"edit is given the sites {met}, the trace has {list(sites)}")
     for wiped in sites:
-        edited, after = network.trace(
+        edited, after = _traced(
+            network,
             code,
             inputs,
             lambda site, values, wiped=wiped: jnp.zeros_like(values) if site == wiped else values,

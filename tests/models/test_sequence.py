@@ -19,7 +19,6 @@ from recombine.models.decoder import Decoder
 from recombine.models.encoder_decoder import EncoderDecoder
 from recombine.models.sequence import SequenceNetwork
 from recombine.overrides import validate
-from recombine.testing import check_model
 from recombine.training.config import RunConfig
 
 PROMPT, LONGEST, VOCABULARY = 5, 6, 9
@@ -155,11 +154,6 @@ def test_attention_against_loops() -> None:
             wanted[token, cut] = (share / share.sum()) @ (two @ weights.value)[:, cut]
     np.testing.assert_allclose(found, wanted @ weights.mix, atol=1e-4)
     assert isinstance(kept, Kept)
-
-
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: f"{model.kind} {model.layers}")
-def test_conformance(model: Model) -> None:
-    check_model(model)
 
 
 def test_tied_words_have_one_matrix() -> None:

@@ -17,7 +17,6 @@ from recombine.families.base import Batch, Task, Teacher
 from recombine.families.hyperteacher import Hyperteacher
 from recombine.families.sequences import SequenceFamily, SequenceTeacher
 from recombine.families.vocabulary import BEGIN, END, PAD, SPECIAL, Vocabulary, padded
-from recombine.models.base import Model
 from recombine.models.decoder import Decoder
 from recombine.models.encoder_decoder import EncoderDecoder
 from recombine.models.mlp import MLP
@@ -131,9 +130,8 @@ def test_prompts_tell_combinations_apart() -> None:
         Prompt().size(SPACE, Hyperteacher())
 
 
-@pytest.mark.parametrize("model", [EncoderDecoder(width=32, layers=1, heads=2), Decoder(width=32, heads=2)])
-def test_it_learns_what_it_is_shown(model: Model) -> None:
-    outcome = train(config(model=model))
+def test_it_learns_what_it_is_shown() -> None:
+    outcome = train(config())
     first, last = outcome.curves[0], outcome.curves[-1]
     assert last["loss"] < first["loss"] - 0.2
     assert last["score_in"] > 0.6
@@ -152,7 +150,7 @@ def test_short_sequences_meet_the_distances_of_long_ones() -> None:
 
 
 def test_places_apart() -> None:
-    outcome = train(config(objective=NextToken(spread=24)))
+    outcome = train(config(objective=NextToken(spread=24), model=Decoder(width=32, layers=1, heads=2)))
     assert outcome.curves[-1]["loss"] < outcome.curves[0]["loss"] - 0.2
     with pytest.raises(BadInput, match="spread=6 places are too few"):
         train(config(objective=NextToken(spread=6)))

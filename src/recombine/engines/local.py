@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from recombine.engines.base import Engine, Sweep, SweepProgress
-from recombine.engines.storing import Storing
 from recombine.errors import BadInput, StoreError
 from recombine.probes.base import Measured, Measurement
 from recombine.store.files import explained
@@ -17,7 +16,7 @@ from recombine.training.train import Trainer
 
 
 class LocalEngine(Engine):
-    """Trains bucket after bucket in this process. Each run is stored when it ends, beside the next one's training.
+    """Trains bucket after bucket in this process. Each run is stored the moment it ends.
 
     Keeps its compiled programs: what a second sweep shares with the first is not compiled again.
     """
@@ -46,10 +45,10 @@ class LocalEngine(Engine):
         too_large: NotEnoughMemory | None = None
         with explained(store.path):
             try:
-                with Storing(store, trainer) as storing:
-                    for outcome in trainer.train(left):
-                        storing.add(outcome)
-                        seconds += outcome.seconds
+                for outcome in trainer.train(left):
+                    store.commit(outcome)
+                    trainer.forget(outcome.config)
+                    seconds += outcome.seconds
             except NotEnoughMemory as error:
                 too_large = error  # It comes when all others are trained: they are measured all the same.
         complete = [run_id for run_id in unique if store.status(run_id) == "complete"]

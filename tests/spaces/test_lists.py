@@ -55,5 +55,7 @@ def test_longer_lists_are_never_trained_and_all_lengths_are_tested() -> None:
 def test_other_spaces_and_lengths_are_refused() -> None:
     with pytest.raises(BadInput, match="for lists"):
         ShortLists().check(SubsetSpace(modules=4, max_active=2))
+    with pytest.raises(BadInput, match="too many lists of 20 numbers"):
+        ShortLists().check(ListSpace(longest=20))
     with pytest.raises(BadInput, match="longest=4 leaves"):
         ShortLists(longest=4).check(SMALL)

@@ -98,7 +98,6 @@ def test_effects_are_computed_as_stated(small: Subgraphs) -> None:
         "places-are-not-all": 0.05,
         "depth-hurts": 0.8 - 0.3,
         "errors-propagate": 0.3,
-        "bound-holds": 0.3 - 0.35,
     }
     for name, value in expected.items():
         np.testing.assert_allclose(found[name], value, atol=1e-9, err_msg=name)

@@ -31,6 +31,10 @@ class Objective(Component, abc.ABC):
     serves: ClassVar[TargetKind]
     """The kind of targets that it is made for."""
 
+    def check(self, code_size: int, input_size: int) -> None:
+        """Raise BadInput if it cannot be trained with codes and inputs of these lengths. Cheap: nothing is drawn."""
+        return
+
     @abc.abstractmethod
     def init(self, network: Network, optimiser: optax.GradientTransformation) -> TrainState:
         """The state before the first step."""

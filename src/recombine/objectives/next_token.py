@@ -26,6 +26,14 @@ class NextToken(Supervised):
     """Tokens stand at random places below this number, in order, instead of one after another: else distances that only
     longer sequences have would never be trained. 0 turns it off."""
 
+    def check(self, code_size: int, input_size: int) -> None:
+        most = code_size + input_size
+        if 0 < self.spread < most:
+            raise BadInput(
+                f"spread={self.spread} places are too few for prompts and answers of up to {most} tokens.",
+                fix=f"spread={2 * most}, or 0 for places one after another",
+            )
+
     def loss(self, predictions: Float[Array, "task sample output"], batch: Batch) -> Float[Array, ""]:
         targets = jnp.round(batch.targets).astype(jnp.int32)
         expected = predictions.reshape(*targets.shape, -1)
@@ -66,11 +74,6 @@ class NextToken(Supervised):
     ) -> Int[Array, "task place"]:
         """For each task so many places, drawn without repetition, in order. Those behind them are never asked for."""
         most = codes.shape[1] + network.longest
-        if self.spread < most:
-            raise BadInput(
-                f"spread={self.spread} places are too few for prompts and answers of up to {most} tokens.",
-                fix=f"spread={2 * most}",
-            )
 
         def one(key: Array, number: Array) -> Array:
             places = jax.random.permutation(key, self.spread)[:most]

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import math
-import os
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from recombine.errors import BadInput
+from recombine.endpoints.function import load_function, source_version
 from recombine.pipelines.judge import Answer, Judge, Shown, from_scores
-from recombine.store.files import sha256_of
 
 
 class FunctionJudge(Judge):
@@ -24,36 +18,15 @@ class FunctionJudge(Judge):
     def __init__(self, spec: str | Callable[..., Any]) -> None:
         if callable(spec):
             self.name, self._function = getattr(spec, "__qualname__", type(spec).__name__), spec
-            self.version = _source(spec)
+            self.version = source_version(spec)
             return
         self.name = spec
-        module, _, name = spec.partition(":")
-        here = os.getcwd()
-        if here not in sys.path:
-            sys.path.insert(0, here)  # As `python -m` does: the user's module lies beside the command.
-        try:
-            found = getattr(importlib.import_module(module), name)
-        except (Exception, SystemExit) as error:  # The module is the user's, and may raise anything.
-            raise BadInput(
-                f"The judge {spec!r} cannot be imported: {type(error).__name__}: {error}.",
-                fix="write module:function, with the module in this folder or installed",
-            ) from error
-        if not callable(found):
-            raise BadInput(f"The judge {spec!r} is no function.", fix="name a function(image, question)")
-        self._function = found
-        self.version = _source(found)
+        self._function = load_function(spec, "judge", "name a function(image, question)")
+        self.version = source_version(self._function)
 
     def look(self, shown: Shown) -> Answer:
         image = shown.load()
         return from_scores([_score(self._function(image, question)) for question in shown.questions])
-
-
-def _source(function: Any) -> str:
-    """A hash of the file in which a function is written; nothing where there is none."""
-    try:
-        return sha256_of(Path(inspect.getsourcefile(inspect.unwrap(function)) or ""))[:16]
-    except (TypeError, OSError):
-        return ""
 
 
 def _score(said: Any) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from recombine.errors import BadInput
 from recombine.models.base import Network
@@ -30,9 +30,4 @@ class ScanCertificateMeasurement(Measurement):
         found = scan_certificate(support)
         summary = {name: float(getattr(found, name)) for name in SUMMARY}
         summary |= {f"share_{name}": share for name, share in found.shares.items()}
-        columns: dict[str, list[Any]] = {
-            "combination": [support.space.name(row) for row in found.test],
-            "stratum": found.strata.tolist(),
-            "actions": found.lengths.tolist(),
-        }
-        return Measured(summary, columns)
+        return Measured(summary, {})

@@ -44,6 +44,11 @@ class ShortLists(SupportKind):
                 f"{space.shortest} to {space.longest} numbers.",
                 fix=f"longest={max(space.shortest, space.longest - 1)}, or a larger space.longest",
             )
+        if space.levels**space.longest >= 2**62:
+            return BadInput(
+                f"There are too many lists of {space.longest} numbers to draw them one by one.",
+                fix="a smaller space.longest, or fewer numbers",
+            )
         return None
 
     def check(self, space: Space) -> None:

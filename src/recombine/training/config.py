@@ -108,6 +108,7 @@ class RunConfig(BaseModel):
                 f"{self.objective.kind!r} is for {self.objective.serves}.",
                 fix=f"objective={OBJECTIVES[self.family.targets]}",
             )
+        self.objective.check(self.encoding.size(self.space, self.family), self.family.input_size)
         speaks = self.family.targets == "tokens"
         if self.model.speaks != speaks:
             raise BadInput(

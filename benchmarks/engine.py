@@ -14,8 +14,7 @@ from jaxtyping import Array
 from measuring import row, side_by_side
 from recombine import MLP, Fast, Paper, RunConfig, Seeds, Setting
 from recombine.recipes.base import Recipe
-from recombine.training.program import Compiler, Program
-from recombine.training.train import stack
+from recombine.training.program import Compiler, Program, stack
 
 STEPS = 20
 """Steps in a measured call."""
@@ -81,8 +80,8 @@ def chunk(config: RunConfig, lanes: int = 1, every: int = STEPS) -> Callable[[],
     state, lane = stack([one.state() for one in settings]), stack([one.lane() for one in settings])
     # As few tasks as there may be: the evaluation is no part of a step.
     program = Program.of(config.model_copy(update={"every": every, "validation_tasks": 1}), lanes)
-    lane = eqx.tree_at(lambda one: one.held_out, lane, lane.held_out[:, :1])
-    active = jnp.ones(lanes, bool)
+    lane = eqx.tree_at(lambda one: one.held_out, lane, lane.held_out[..., :1, :])
+    active = stack([jnp.ones((), bool)] * lanes)
     call = Compiler().advance(program, state, lane, active)
 
     def go() -> Any:

@@ -189,7 +189,8 @@ def test_a_failed_run_is_kept_with_its_step_and_without_weights(store, ended):
 
 
 def test_curves_that_are_not_finite_can_be_stored(store, ended):
-    outcome = ended(curves=[{"step": 10, "loss": float("nan"), "score_in": float("-inf")}], failed_at=3)
+    point = {"step": 10, "loss": float("nan"), "score_in": float("-inf"), "score_held_out": float("nan")}
+    outcome = ended(curves=[point], failed_at=3)
     store.commit(outcome)
     assert store.curves_df()["loss"].isna().all()
 

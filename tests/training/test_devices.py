@@ -64,8 +64,7 @@ def test_the_tasks_of_a_step_are_spread():
 import re
 import jax.numpy as jnp
 from recombine import MLP, Fast, RunConfig, Setting, SubsetSpace
-from recombine.training.program import Compiler, Program
-from recombine.training.train import stack
+from recombine.training.program import Compiler, Program, stack
 
 config = RunConfig(
     space=SubsetSpace(modules=6, max_active=2),

@@ -28,8 +28,8 @@ from recombine.training.memory import (
     too_large,
 )
 from recombine.training.prepare import Setting
-from recombine.training.program import Compiler, Program
-from recombine.training.train import Trainer, stack
+from recombine.training.program import Compiler, Program, stack
+from recombine.training.train import Trainer
 
 Tiny = Callable[..., RunConfig]
 Same = Callable[[Any, Any], bool]
@@ -47,6 +47,9 @@ class Scarce:
     @property
     def seconds(self) -> float:
         return self.inner.seconds
+
+    def begin(self, *arguments: Any) -> None:
+        """Nothing is compiled before it is asked for."""
 
     def advance(self, program: Program, *arguments: Any) -> Any:
         self.lanes.append(program.lanes)
@@ -145,7 +148,7 @@ def test_the_compiler_says_what_a_program_needs(tiny: Tiny, trainer: Trainer):
         config = tiny(**changes)
         setting = Setting(config)
         state, lane = stack([setting.state()] * lanes), stack([setting.lane()] * lanes)
-        active = jnp.zeros(lanes, bool)
+        active = stack([jnp.zeros((), bool)] * lanes)
         found = need_of(trainer.compiler.advance(Program.of(config, lanes), state, lane, active))
         assert found is not None
         return found

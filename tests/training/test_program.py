@@ -17,7 +17,7 @@ from recombine.supports.missing_part import MissingPart
 from recombine.supports.random import Random
 from recombine.training.config import RunConfig, Seeds
 from recombine.training.prepare import Setting
-from recombine.training.program import Program, buckets, padded, signature
+from recombine.training.program import Program, buckets, padded, signature, stack
 from recombine.training.train import Trainer
 
 Tiny = Callable[..., RunConfig]
@@ -137,3 +137,12 @@ def test_a_look_is_the_pooled_r2_of_both_validation_streams(tiny: Tiny):
     trained = setting.support.contains(np.asarray(rows))
     assert trained[:number].all()
     assert not trained[number:].any()
+
+
+@pytest.mark.parametrize("lanes", [1, 3])
+@pytest.mark.parametrize("family", ["hyperteacher", "preferences", "maximum-sum", "hops", "sprites"])
+def test_shapes_are_those_of_what_is_drawn(family: str, lanes: int):
+    """So that a program that is compiled beforehand is the one that runs."""
+    setting = Setting(RunConfig.model_validate({"family": family, "validation_tasks": 4}))
+    drawn = stack([setting.state()] * lanes), stack([setting.lane()] * lanes)
+    assert signature(setting.shapes(lanes)) == signature(drawn)

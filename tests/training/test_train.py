@@ -17,8 +17,8 @@ from recombine.recipes.paper import Paper
 from recombine.supports.random import Random
 from recombine.training.config import RunConfig, Seeds
 from recombine.training.prepare import Setting
-from recombine.training.program import Program
-from recombine.training.train import Outcome, Progress, Trainer, stack, train, unstack
+from recombine.training.program import Program, stack, unstack
+from recombine.training.train import Outcome, Progress, Trainer, train
 
 Tiny = Callable[..., RunConfig]
 Same = Callable[[Any, Any], bool]
@@ -94,9 +94,9 @@ def test_an_idle_lane_stays_as_it_is(tiny: Tiny, trainer: Trainer, same_bits: Sa
     active = jnp.array([True, False, True])
     advance = trainer.compiler.advance(Program.of(config, 3), state, lane, active)
     after, look = advance(stack([setting.state()] * 3), lane, active)
-    assert same_bits(unstack(after, 1), setting.state())
-    assert not same_bits(unstack(after, 0).network, setting.network())
-    assert same_bits(unstack(after, 0), unstack(after, 2))
+    assert same_bits(unstack(after, 1, 3), setting.state())
+    assert not same_bits(unstack(after, 0, 3).network, setting.network())
+    assert same_bits(unstack(after, 0, 3), unstack(after, 2, 3))
     assert int(after.step[0]) == 10
     np.testing.assert_array_equal(look.losses[1], 0)
 

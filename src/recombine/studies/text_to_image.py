@@ -115,6 +115,7 @@ class TextToImage(Study):
             "reaches": (1,),
             "by_lot": True,
             "replicates": 8,
+            "first_seed": 3000,
         },
     }
     cells: ClassVar[tuple[str, ...]] = ("arm", "number", "width", "steps")

@@ -10,7 +10,8 @@ import dataclasses
 import functools
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
@@ -214,17 +215,39 @@ def padded(length: int) -> int:
     return max(512, 1 << (length - 1).bit_length())
 
 
+def stack(trees: Sequence[Tree]) -> Tree:
+    """Equal pytrees as one with a leading lane axis; one alone stays as it is, as an axis would cost a copy.
+
+    What is no array (an activation function) is shared.
+    """
+    if len(trees) == 1:
+        return trees[0]
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves) if eqx.is_array(leaves[0]) else leaves[0], *trees)
+
+
+def unstack(tree: Tree, index: int, lanes: int) -> Tree:
+    """One lane of a stack of so many."""
+    if lanes == 1:
+        return tree
+    return jax.tree.map(lambda leaf: leaf[index] if eqx.is_array(leaf) else leaf, tree)
+
+
+def _is_array(leaf: Any) -> bool:
+    """Whether a leaf is an array, or the shape of one that is still to be drawn."""
+    return eqx.is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)
+
+
 def signature(tree: PyTree) -> str:
     """The structure and shapes of a pytree: what, with the program's name, decides the compiled code."""
     leaves, structure = jax.tree.flatten(tree)
     # What is no array (an activation function, a number) is written into the code.
-    shapes = [(leaf.shape, str(leaf.dtype)) if eqx.is_array(leaf) else repr(leaf) for leaf in leaves]
+    shapes = [(leaf.shape, str(leaf.dtype)) if _is_array(leaf) else repr(leaf) for leaf in leaves]
     return f"{structure}|{shapes}"
 
 
 @dataclasses.dataclass(frozen=True)
 class Advance:
-    """`Program.advance` over a leading lane axis, compiled."""
+    """`Program.advance`, compiled; over a leading lane axis where there are several lanes."""
 
     compiled: Any
     """What the compiler made; it also knows how much memory it needs."""
@@ -245,34 +268,44 @@ class Compiler:
     """Compiles each bucket once and counts."""
 
     def __init__(self) -> None:
-        self._compiled: dict[str, Advance] = {}
+        self._compiled: dict[str, Future[Advance]] = {}
+        self._background = ThreadPoolExecutor(1, thread_name_prefix="compiling")
         self.compilations = 0
         self.seconds = 0.0
+        """For how long a compilation was waited for."""
 
-    def advance(self, program: Program, state: TrainState, lane: Lane, active: Array) -> Advance:
-        """The compiled `advance` of a stack of lanes, ready to be called with such arguments."""
+    def begin(
+        self, program: Program, state: TrainState, lane: Lane, active: Array | jax.ShapeDtypeStruct
+    ) -> Future[Advance]:
+        """Compile `advance` of a stack of lanes in the background. Shapes suffice, so that the arrays can be drawn meanwhile."""
         name = f"{program.name}|{signature((state, lane, active))}"
         if name not in self._compiled:
-            begin = time.perf_counter()
-            self._compiled[name] = _compile(program, state, lane, active)
+            self._compiled[name] = self._background.submit(_compile, program, state, lane, active)
             self.compilations += 1
-            self.seconds += time.perf_counter() - begin
         return self._compiled[name]
 
+    def advance(self, program: Program, state: TrainState, lane: Lane, active: Array) -> Advance:
+        """The compiled `advance`, ready to be called with such arguments."""
+        start = time.perf_counter()
+        compiled = self.begin(program, state, lane, active)
+        if not compiled.done():
+            wait([compiled])
+            self.seconds += time.perf_counter() - start
+        return compiled.result()
 
-def _compile(program: Program, state: TrainState, lane: Lane, active: Array) -> Advance:
-    """`advance` over a leading lane axis. Only arrays are stacked; the rest is the same for all lanes."""
-    state_static, lane_static = eqx.partition((state, lane), eqx.is_array)[1]
+
+def _compile(
+    program: Program, state: TrainState, lane: Lane, active: Array | jax.ShapeDtypeStruct
+) -> Advance:
+    """`advance` over a leading lane axis, where there are several. Only arrays are stacked; the rest is the same for all."""
+    arrays, (state_static, lane_static) = eqx.partition((state, lane), _is_array)
 
     def one(state_arrays: PyTree, lane_arrays: PyTree, active: Array) -> tuple[PyTree, Look]:
         whole = eqx.combine(state_arrays, state_static), eqx.combine(lane_arrays, lane_static)
         after, look = program.advance(*whole, active)
         return eqx.filter(after, eqx.is_array), look
 
-    def alone(*stacked: PyTree) -> PyTree:
-        return jax.tree.map(lambda leaf: leaf[None], one(*jax.tree.map(lambda leaf: leaf[0], stacked)))
-
-    every = jax.vmap(one) if program.lanes > 1 else alone
+    every = jax.vmap(one) if program.lanes > 1 else one
     stacked = jax.jit(every, donate_argnums=0, compiler_options=compiler_options())
-    compiled = stacked.lower(*eqx.filter((state, lane), eqx.is_array), active).compile()
+    compiled = stacked.lower(*arrays, active).compile()
     return Advance(compiled, state_static)

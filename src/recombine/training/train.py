@@ -6,9 +6,8 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -28,9 +27,7 @@ from recombine.training.memory import (
     too_large,
 )
 from recombine.training.prepare import Setting
-from recombine.training.program import Compiler, Lane, Look, Program, buckets
-
-Tree = TypeVar("Tree")
+from recombine.training.program import Compiler, Lane, Look, Program, buckets, stack, unstack
 
 CHECKPOINT_SECONDS = 30.0
 
@@ -142,6 +139,7 @@ class Trainer:
         left_out: list[NotEnoughMemory] = []
         for program, bucket in buckets(configs, lanes, self.devices):
             waiting = {config.run_id: config for config in bucket}
+            self._foresee(program, bucket[0])
             while waiting:
                 chosen = list(waiting.values())[: program.lanes]
                 try:
@@ -171,6 +169,12 @@ class Trainer:
             large = too_large(configs[0], self._need, available())
             raise _TooLarge(program.lanes // 2, large) from error
 
+    def _foresee(self, program: Program, config: RunConfig) -> None:
+        """Let the bucket's program be compiled while its first runs are drawn."""
+        if config.recipe.steps and program.devices == 1:
+            stacked = jax.eval_shape(lambda: stack([jnp.zeros((), bool)] * program.lanes))
+            self.compiler.begin(program, *Setting(config).shapes(program.lanes), stacked)
+
     def _start(self, config: RunConfig) -> _Run:
         setting = Setting(config)
         run = _Run(setting, setting.state(), setting.lane(), reached=None if config.target is None else False)
@@ -191,13 +195,13 @@ class Trainer:
     def _checkpoint(self, config: RunConfig) -> Path | None:
         return None if self.checkpoints is None else self.checkpoints / f"{config.run_id}.safetensors"
 
-    def _save(self, runs: Sequence[_Run], states: TrainState) -> None:
+    def _save(self, runs: Sequence[_Run], states: TrainState, lanes: int) -> None:
         for index, run in enumerate(runs):
             path = self._checkpoint(run.config)
             if path is not None and run.going:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 note = {"curves": run.curves, "seconds": run.seconds, "lanes": run.stacks}
-                save_tree(path, unstack(states, index), note)
+                save_tree(path, unstack(states, index, lanes), note)
 
     def _stack(self, program: Program, runs: list[_Run]) -> Iterator[Outcome]:
         """Train up to `program.lanes` runs side by side. Empty lanes repeat the first run and stay idle."""
@@ -208,7 +212,7 @@ class Trainer:
         if any(run.going for run in runs):  # Not for networks that are not trained.
             before = self.compiler.seconds
             self.progress.compiling(runs[0].config)
-            nobody = program.place(jnp.zeros(len(fill), bool))
+            nobody = program.place(stack([jnp.zeros((), bool)] * len(fill)))
             advance = self.compiler.advance(program, state, lane, nobody)
             runs[0].compile_seconds = self.compiler.seconds - before
             self._check_memory(program, runs[0].config, advance)
@@ -219,20 +223,21 @@ class Trainer:
         while advance is not None and any(run.going for run in runs):
             begin = time.perf_counter()
             active = [run.going for run in runs]
-            filled = jnp.array(active + [False] * (len(fill) - len(runs)))
+            filled = stack([jnp.asarray(going) for going in active + [False] * (len(fill) - len(runs))])
             state, look = advance(state, lane, program.place(filled))
             look = jax.tree.map(np.asarray, look)
             share = (time.perf_counter() - begin) / sum(active)
             for index, run in enumerate(runs):
                 if active[index]:
                     run.seconds += share
-                    made = self._record(run, Look(*(values[index] for values in look)))
+                    own = look if len(fill) == 1 else Look(*(values[index] for values in look))
+                    made = self._record(run, own)
                     self.progress.stepped(made, run.config, run.curves[-1])
             if time.monotonic() - saved > CHECKPOINT_SECONDS:
-                self._save(runs, state)
+                self._save(runs, state, program.lanes)
                 saved = time.monotonic()
         for index, run in enumerate(runs):
-            outcome = self._finish(run, unstack(state.network, index), program.lanes)
+            outcome = self._finish(run, unstack(state.network, index, program.lanes), program.lanes)
             self.progress.finished(outcome)
             yield outcome
 
@@ -280,16 +285,6 @@ class Trainer:
         path = self._checkpoint(config)
         if path is not None:
             path.unlink(missing_ok=True)
-
-
-def stack(trees: Sequence[Tree]) -> Tree:
-    """Equal pytrees as one with a leading lane axis. What is no array (an activation function) is shared."""
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves) if eqx.is_array(leaves[0]) else leaves[0], *trees)
-
-
-def unstack(tree: Tree, index: int) -> Tree:
-    """One lane of a stack."""
-    return jax.tree.map(lambda leaf: leaf[index] if eqx.is_array(leaf) else leaf, tree)
 
 
 def _together(errors: Sequence[NotEnoughMemory]) -> NotEnoughMemory:

@@ -379,6 +379,44 @@ def test_export_of_all_writes_a_folder_a_study_and_one_table(cli, copy, tmp_path
     assert all(len({line.count("|") for line in lines}) == 1 for lines in tables) and len(tables) == 2
 
 
+def test_results_of_other_stores_stay_and_count(cli, copy, tmp_path):
+    out = tmp_path / "results"
+    claim = {
+        "claim": "weak",
+        "study": "another",
+        "statement": "It is so.",
+        "role": "claim",
+        "primary": True,
+        "needs": [],
+    }
+    judged = {
+        "direction": "greater",
+        "margin": 0.1,
+        "verdict": "supported",
+        "verdict_alone": "supported",
+        "version": 1,
+    }
+    numbers = {
+        "effect": 0.2,
+        "interval": [0.11, 0.29],
+        "replicates": 12,
+        "p": 0.04,
+        "p_adjusted": 0.04,
+        "note": "",
+    }
+    (out / "another").mkdir(parents=True)
+    recorded = out / "another" / "verdicts.json"
+    recorded.write_text(json.dumps([claim | judged | numbers | {"profile": "laptop"}]))
+    assert cli("export", "all", "--store", copy, "--out", out).code == 0
+    assert "## another (laptop profile)" in (out / "verdicts.md").read_text()
+    (weak,) = json.loads(recorded.read_text())
+    assert weak["p_adjusted"] == pytest.approx(0.08), "two primary claims now"
+    assert weak["verdict"] == "inconclusive" and weak["verdict_alone"] == "supported"
+    recorded.write_text("[{}]")
+    refused = cli("export", "all", "--store", copy, "--out", out)
+    assert refused.code == 2 and "not understood" in refused.err
+
+
 def test_all_studies_can_be_planned_at_once(cli):
     answer = cli("run", "all", "--profile", "smoke", "--dry-run", "--json")
     assert answer.code == 0, answer.err

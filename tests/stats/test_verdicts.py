@@ -14,7 +14,7 @@ from scipy import stats
 
 from recombine.errors import BadInput
 from recombine.stats.correction import benjamini_hochberg, holm
-from recombine.stats.verdicts import Claim, Direction, judge, settle
+from recombine.stats.verdicts import Claim, Direction, Verdict, judge, settle
 
 EFFECTS = [0.3, 0.2, 0.4, 0.35]
 
@@ -109,6 +109,23 @@ def test_settle_corrects_each_family():
     np.testing.assert_array_equal(
         [verdict.p_adjusted for verdict in settled[1::2]], benjamini_hochberg(p[1::2])
     )
+
+
+@pytest.mark.parametrize("others", [0, 6])
+def test_recorded_verdicts_are_settled_anew(others: int):
+    rng = np.random.default_rng(1)
+    wide = [0.12, 0.06, 0.15, 0.09, np.nan, 0.08]
+    verdicts = [
+        judge(claim("first", primary=True), wide),
+        judge(claim("fits", role="precondition"), [0.0, 0.1, -0.1]),
+        judge(claim("needy", needs=("fits", "first")), rng.normal(1, 0.1, size=5)),
+        judge(claim("nothing"), [np.nan, 1.0]),
+    ]
+    rivals = [judge(claim(primary=True, study=f"other {one}"), [0.0, 0.1, -0.1]) for one in range(others)]
+    # First settled by themselves, then read back and settled with others: as if all had been together from the start.
+    records = json.loads(json.dumps([one.record() for one in settle(verdicts)]))
+    again = settle([*map(Verdict.from_record, records), *rivals])
+    assert [one.record() for one in again] == [one.record() for one in settle([*verdicts, *rivals])]
 
 
 def test_what_does_not_survive_becomes_inconclusive():

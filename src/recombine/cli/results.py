@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,15 +10,19 @@ from typing import Any
 from recombine.cli.commands import ALL, finished, study_verdicts
 from recombine.cli.output import console, print_json
 from recombine.errors import BadInput
+from recombine.stats.verdicts import Verdict, settle
 from recombine.store.store import Store
 from recombine.studies.base import Study
-from recombine.studies.run import newest_records, verdicts_of
+from recombine.studies.run import newest_records
 
 
 def export_command(
     name: str | None, profile: str | None, out: Path, store_path: Path, *, as_json: bool
 ) -> None:
-    """Write a study's results as small files: verdicts, the main table, the figures. With `all`, a folder a study."""
+    """Write a study's results as small files: verdicts, the main table, the figures. With `all`, a folder a study.
+
+    Studies whose results are there already, from other stores, stay, and all verdicts are settled together.
+    """
     store = Store(store_path, create=False)
     if name != ALL:
         study, profile = finished(store, name, profile)
@@ -30,7 +35,7 @@ def export_command(
         if not files:
             raise BadInput(f"The store {store_path} holds no results.", fix="recombine run STUDY first")
         page = out / "verdicts.md"
-        page.write_text(markdown(verdicts_of(store, profile)), encoding="utf-8")
+        page.write_text(markdown(_settle_recorded(out)), encoding="utf-8")
         files.append(page)
     if as_json:
         print_json({"files": [str(path) for path in files]})
@@ -49,6 +54,29 @@ def _export(store: Store, study: Study, profile: str, out: Path) -> list[Path]:
         study.overview(tables).to_csv(out / "overview.csv", index=False, float_format="%.4f")
         written = [save_figure(figure.chart, out / f"{figure.name}.png") for figure in study.figures(tables)]
     return [out / "verdicts.json", out / "overview.csv", *written]
+
+
+def _settle_recorded(out: Path) -> list[dict[str, Any]]:
+    """The verdicts of all studies with results in a folder, corrected for their number; written back to each."""
+    from recombine.store.files import read_json, write_json
+
+    folders = {path: read_json(path) for path in sorted(out.glob("*/verdicts.json"))}
+    records = [record for own in folders.values() for record in own]
+    try:
+        settled = settle([Verdict.from_record(record) for record in records])
+    except (KeyError, TypeError) as error:
+        raise BadInput(
+            f"A verdicts.json below {out} is not understood: {error!r}.",
+            fix="remove what is no result of a study, or choose another folder",
+        ) from error
+    made = [
+        verdict.record() | {"profile": record["profile"]}
+        for verdict, record in zip(settled, records, strict=True)
+    ]
+    left = iter(made)
+    for path, own in folders.items():
+        write_json(path, list(itertools.islice(left, len(own))))
+    return made
 
 
 def markdown(records: Sequence[Mapping[str, Any]]) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
@@ -16,6 +17,9 @@ from recombine.stats.intervals import Floats, mean_and_error
 from recombine.stats.rule import Direction, Word, decide
 
 __all__ = ["ALPHA", "Claim", "Direction", "Role", "Verdict", "Word", "judge", "settle"]
+
+_SETTLED = re.compile("^precondition '|alone, but not after correction")
+"""What of a note was added when verdicts were settled."""
 
 Role = Literal["claim", "control", "precondition"]
 
@@ -100,6 +104,29 @@ class Verdict:
             "p_adjusted": _finite(self.p_adjusted),
             "note": self.note,
         }
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Verdict:
+        """The verdict as it was judged alone, of what `record` gave."""
+        fields = ("study", "statement", "direction", "margin", "primary", "role", "version")
+        claim = Claim(
+            record["claim"], needs=tuple(record["needs"]), **{field: record[field] for field in fields}
+        )
+        effect, low, high = (
+            math.nan if value is None else value for value in (record["effect"], *record["interval"])
+        )
+        # What settling says of the others is said anew when it is settled with others.
+        notes = [part for part in record["note"].split("; ") if not _SETTLED.search(part)]
+        return cls(
+            claim,
+            record["verdict_alone"],
+            effect,
+            low,
+            high,
+            record["replicates"],
+            record["p"],
+            note="; ".join(notes),
+        )
 
 
 def judge(claim: Claim, effects: npt.ArrayLike) -> Verdict:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from engine import STEPS, chunk
-from measuring import row
+from measuring import row, side_by_side
 from recombine.models.decoder import Decoder
 from recombine.recipes.paper import Paper
 from recombine.training.config import RunConfig
@@ -35,25 +33,24 @@ def sequences() -> None:
     """Tokens a second, all of them counted that are computed: those of prompts and pads as well."""
     given = config()
     tokens = TASKS * (given.family.input_size + given.encoding.size(given.space, given.family))
-    ours = chunk(given)
-    calls = {"ours": ours, "torch": _torch(given, tokens), "products": _products(given, tokens)}
+    calls = {
+        "ours": chunk(given),
+        "products": _products(given, tokens),
+        "eager PyTorch": _torch(given, tokens),
+    }
     if compiled := _torch_compiled(given, tokens):
-        calls["compiled torch"] = compiled
-    for call in calls.values():
-        jax.block_until_ready(call())
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(TURNS):
-        for name, call in calls.items():
-            begin = time.perf_counter()
-            jax.block_until_ready(call())
-            times[name].append((time.perf_counter() - begin) / STEPS)
-    median = {name: float(np.median(all_of)) for name, all_of in times.items()}
-    best = min(value for name, value in median.items() if "torch" in name)
+        calls["compiled PyTorch"] = compiled
+    seconds = dict(zip(calls, side_by_side(list(calls.values()), TURNS), strict=True))
+    ours = seconds.pop("ours")
+    share = seconds["products"] / ours
+    ratios = [
+        f"{value / ours:.2f} x as fast as {name}" for name, value in seconds.items() if "PyTorch" in name
+    ]
     row(
         "decoder, 2 x 128, 25 tokens",
-        f"{best / median['ours']:.2f} x as fast as PyTorch, {median['products'] / median['ours']:.2f} of bare products",
-        f"{tokens / median['ours']:,.0f} tokens a second; "
-        + ", ".join(f"{name} {1000 * value:.1f} ms a step" for name, value in median.items()),
+        f"{', '.join(ratios)}; {share:.2f} of bare products",
+        f"{tokens * STEPS / ours:,.0f} tokens a second; ms a step: ours {1000 * ours / STEPS:.1f}, "
+        + ", ".join(f"{name} {1000 * value / STEPS:.1f}" for name, value in seconds.items()),
     )
 
 

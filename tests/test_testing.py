@@ -21,10 +21,13 @@ from recombine.families.scenes import Scenes
 from recombine.models.base import Edit, Trace, unedited
 from recombine.models.mlp import MLP, MLPNetwork
 from recombine.spaces.base import Space
+from recombine.spaces.instances import InstanceSpace
 from recombine.spaces.lists import ListSpace
+from recombine.spaces.number_pairs import NumberPairs
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.scan import ScanSpace
 from recombine.spaces.subset import SubsetSpace
+from recombine.supports.cipher_stream import cipher_space
 from recombine.supports.listed import Listed
 from recombine.supports.promise import Promise
 from recombine.supports.random import Random
@@ -75,6 +78,9 @@ EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("supports", "compound-divergence"): [{"train": 400, "test": 100, "target": 0.2}],
     ("supports", "short-lists"): [{"longest": 2, "number": 20, "reserve": 5}],
     ("supports", "hops"): [{"number": 60, "reserve": 20}],
+    ("supports", "cipher-stream"): [{"words": 2, "lexicon": 8, "number": 300, "reserve": 4, "skew": 4}],
+    ("supports", "small-factors"): [{"left": 1, "right": 1, "number": 20, "reserve": 5}],
+    ("supports", "leading-instances"): [{"reserve": 2}],
     ("spaces", "lists"): [{"low": 0, "high": 2, "longest": 4}, {}],
     ("models", "decoder"): [{"width": 16, "layers": 1, "heads": 2, "tied": False}],
     ("models", "encoder-decoder"): [{"width": 16, "layers": 1, "heads": 2}],
@@ -94,6 +100,9 @@ OWN: dict[str, Space] = {
     **dict.fromkeys(("scan-split", "compound-divergence"), ScanSpace()),
     "short-lists": ListSpace(low=0, high=2, longest=4),
     "hops": ProductSpace(factors={"x1": 7, "x2": 7, "x3": 7}),  # type: ignore[arg-type]
+    "cipher-stream": cipher_space(5, 4),
+    "small-factors": NumberPairs(left=2, right=1),
+    "leading-instances": InstanceSpace(number=80),
 }
 """The spaces of supports that exist on no other."""
 

@@ -28,6 +28,7 @@ from recombine.errors import BadInput, did_you_mean
 ROOMS = (
     "spaces",
     "supports",
+    "problems",
     "families",
     "encodings",
     "models",

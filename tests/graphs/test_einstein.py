@@ -133,7 +133,7 @@ def test_keys_are_equal_exactly_within_an_orbit():
 @settings(max_examples=30, deadline=None)
 def test_the_scratchpad(size, seed, tokens):
     worked = eliminate(draw_puzzle(*size, seed))
-    pad = puzzle_scratchpad(worked)
+    pad = puzzle_scratchpad(worked.graph, worked.puzzle.houses)
     assert pad.length == len(worked.graph.steps)
     assert pad.read(pad.write()).tolist() == evaluate(worked.graph).tolist()
     stated = pad.read(tokens)
@@ -146,7 +146,7 @@ def test_tokens_are_those_of_their_thing():
     )
     worked = eliminate(puzzle)
     assert puzzle.tokens == ("same", "h2", "a1", "left", "a2", "a1")
-    pad = puzzle_scratchpad(worked)
+    pad = puzzle_scratchpad(worked.graph, worked.puzzle.houses)
     assert pad.write() == ("a1:2", "a2:1", "a3:13", "a3:3")
     nodes = [worked.graph.nodes[step] for step in worked.graph.steps]
     assert [node.word for node in nodes] == ["same house", "left of", "another house", "another house"]

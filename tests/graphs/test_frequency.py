@@ -45,6 +45,19 @@ def test_instances_of_one_shape_count_as_one_by_one():
     assert together.counts.tolist() == single.counts.tolist()
 
 
+def test_instances_count_as_often_as_they_are_shown():
+    rng = np.random.default_rng(2)
+    lists = [rng.integers(-1, 2, (12, length)) for length in (2, 3)]
+    shapes = [(maximum_sum_graph([0] * some.shape[1]), some) for some in lists]
+    times = [rng.integers(1, 5, 12) for _ in lists]
+    weighted = count_subgraphs(shapes, [often.astype(float) for often in times])
+    repeated = count_subgraphs(
+        (graph, np.repeat(some, often, axis=0)) for (graph, some), often in zip(shapes, times, strict=True)
+    )
+    np.testing.assert_array_equal(weighted.keys, repeated.keys)
+    np.testing.assert_allclose(weighted.counts, repeated.counts)
+
+
 def test_the_end_of_a_longer_list_is_the_same_subgraph():
     short, long = maximum_sum_graph([4, -1]), maximum_sum_graph([2, 4, -1])
     known = count_subgraphs([(short, None)])

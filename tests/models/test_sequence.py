@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from recombine.errors import BadInput
 from recombine.families.vocabulary import BEGIN, END, PAD, SPECIAL
-from recombine.models.attention import Attention, Kept, turns
+from recombine.models.attention import Attention, Kept, product, turns
 from recombine.models.base import Model
 from recombine.models.decoder import Decoder
 from recombine.models.encoder_decoder import EncoderDecoder
@@ -167,3 +167,37 @@ def test_bad_settings_are_refused() -> None:
         Decoder(width=36, heads=4)
     with pytest.raises(BadInput, match=r"made for tokens"):
         validate(RunConfig, {"model": "decoder"})
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: f"{model.kind} {model.layers}")
+def test_many_tasks_at_once_are_each_alone(model: Model) -> None:
+    network, codes = drawn(model, 5), prompts(4, 6)
+    shown = np.random.default_rng(2).integers(SPECIAL, VOCABULARY, (6, 2, LONGEST)).astype(np.float32)
+    goal = jnp.asarray(np.random.default_rng(3).normal(size=(6, 2, LONGEST * VOCABULARY)), jnp.float32)
+
+    @eqx.filter_jit
+    def slope(one: SequenceNetwork, together: bool) -> tuple[jax.Array, SequenceNetwork]:
+        def loss(one: SequenceNetwork) -> jax.Array:
+            found = one.tasks(codes, jnp.asarray(shown)) if together else jax.vmap(one)(codes, shown)
+            return jnp.mean((found - goal) ** 2)
+
+        return eqx.filter_value_and_grad(loss)(one)
+
+    (one, left), (other, right) = slope(network, True), slope(network, False)
+    np.testing.assert_allclose(one, other, rtol=1e-5)
+    jax.tree.map(lambda *leaves: np.testing.assert_allclose(*leaves, atol=2e-4, rtol=1e-3), left, right)
+
+
+@pytest.mark.parametrize("shape", [(3, 7), (7, 3)])
+def test_the_product_and_its_gradient(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    stream, weight, above = (
+        jnp.asarray(rng.normal(size=size), jnp.float32)
+        for size in ((2, 5, shape[0]), shape, (2, 5, shape[1]))
+    )
+    found, back = jax.vjp(product, stream, weight)
+    np.testing.assert_allclose(found, np.asarray(stream) @ np.asarray(weight), rtol=1e-4, atol=1e-5)
+    by_stream, by_weight = back(above)
+    np.testing.assert_allclose(by_stream, np.asarray(above) @ np.asarray(weight).T, rtol=1e-4, atol=1e-5)
+    wanted = np.einsum("abf,abu->fu", np.asarray(stream), np.asarray(above))
+    np.testing.assert_allclose(by_weight, wanted, rtol=1e-4, atol=1e-5)

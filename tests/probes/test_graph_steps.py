@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from recombine.errors import BadInput
+from recombine.families.maximum_sum import MaximumSum
 from recombine.families.vocabulary import END, SPECIAL
 from recombine.graphs.labels import LABELS, node_labels
-from recombine.probes.graph_steps import GraphSteps, Lists, sayable, trained_subgraphs
+from recombine.objectives.next_token import NextToken
+from recombine.probes.graph_steps import (
+    Answers,
+    GraphSteps,
+    above_bound,
+    frequency_of_right,
+    sayable,
+    shapes_of,
+    trained_subgraphs,
+)
 from recombine.spaces.lists import ListSpace
 from recombine.studies.subgraphs import Subgraphs
 from recombine.supports.short_lists import ShortLists
@@ -16,60 +30,120 @@ from recombine.training.config import RunConfig
 from recombine.training.prepare import Setting
 
 SPACE = ListSpace(longest=4)
+FAMILY = MaximumSum(lists=SPACE)
+
+
+@pytest.fixture(scope="module")
+def configs() -> dict[tuple[str, str], RunConfig]:
+    study = Subgraphs.model_validate(Subgraphs.profiles["smoke"] | {"first_seed": 0, "replicates": 1})
+    return {(labels["problem"], labels["arm"]): config for config, labels in study.runs()}
+
+
+class Told(NextToken):
+    """Stands for a network that says what is right, but for the last token of its answers."""
+
+    wrong: bool = False
+
+    def evaluate(self, network: Any, codes: Any, batch: Any, key: Any) -> Any:
+        last = jnp.sum(batch.targets != 0, axis=-1, keepdims=True) - 2
+        at_last = jnp.arange(batch.targets.shape[-1]) == last
+        return jnp.where(at_last & self.wrong, END, batch.targets)
 
 
 def test_what_is_stated_is_read_by_place() -> None:
     rows = SPACE.of(np.array([[3, 2, 1], [1, 5, 1]]))
     # The best sums backwards, then the labels: 1, 2, 4 and 1, 2, 1; the second answer ends early.
     said = np.array([[1, 2, 4, 1, 2, 1], [1, 5, 5, 2, END - SPECIAL - 5, 0]]) + SPECIAL + 5
-    lists = Lists.of(SPACE, rows, said, -5)
-    labels = node_labels(lists.graph, lists.stated, lists.entries)
+    graph, inputs, stated = FAMILY.stated(rows, said)
+    labels = node_labels(graph, stated, inputs)
     assert {LABELS[one] for one in labels[0]} == {"correct"}
     assert [LABELS[one] for one in labels[1][3:]] == ["correct"] * 4 + ["local"] * 2
 
 
 def test_lists_with_sums_beyond_training_are_left_out() -> None:
-    rows = np.concatenate(
-        [SPACE.of(np.array([[5, 0, 5, 5]])), SPACE.of(np.array([[5, 5, 0, 5], [-5, 4, 0, 4]]))]
-    )
-    # Lists of up to 3 numbers have sums of up to 10.
-    assert sayable(SPACE, rows, 3).tolist() == [True, True, True]
-    assert sayable(SPACE, rows, 2).tolist() == [False, False, False]
-    assert sayable(
-        ListSpace(longest=5), ListSpace(longest=5).of(np.array([[5, 0, 5, 0, 5]])), 4
-    ).tolist() == [False]
+    support = ShortLists(longest=2, number=200, reserve=4)
+    config = RunConfig.model_validate({"family": FAMILY, "space": SPACE, "support": support})
+    rows = SPACE.of(np.array([[5, 0, 5, 5], [5, 0, 1, 0], [-5, 4, 0, -1]]))
+    # Lists of two numbers have sums of up to 5, and nearly all of them are trained on.
+    for steps in (True, False):
+        setting = Setting(config.model_copy(update={"family": FAMILY.model_copy(update={"steps": steps})}))
+        assert sayable(setting, rows).tolist() == [False, False, True]
 
 
-def test_subgraphs_of_training_are_counted() -> None:
+def test_subgraphs_of_training_are_counted_as_often_as_they_are_shown() -> None:
     support = ShortLists(longest=3, number=50, reserve=4).draw(SPACE, 0)
-    frequency = trained_subgraphs(SPACE, support)
+    frequency = trained_subgraphs(FAMILY, support.rows, 1000 * support.shares)
     lengths = (support.rows < SPACE.width).sum(axis=1)
     # Every node of every list: entries, best sums and labels.
-    assert frequency.counts.sum() == 3 * lengths.sum()
+    assert frequency.counts.sum() == pytest.approx(3 * (1000 * support.shares * lengths).sum())
 
 
-def test_an_untrained_network_is_measured() -> None:
-    config = Subgraphs.profile("smoke").runs()[0][0]
-    setting = Setting(config)
+@pytest.mark.parametrize("problem", ["maximum sum", "multiplication", "puzzle"])
+def test_right_answers_have_right_steps(configs: dict[tuple[str, str], RunConfig], problem: str) -> None:
+    config = configs[problem, "steps"]
+    setting = Setting(config.model_copy(update={"objective": Told()}))
     found = GraphSteps().measure(setting, setting.network())
-    shares = [found.summary[f"share_{label}_beyond"] for label in LABELS]
-    assert sum(shares) == pytest.approx(1)
-    assert found.summary["share_correct_in"] < 0.5
-    lengths = np.array(found.columns["length"])
-    assert set(lengths) == {2, 3, 4}
-    nodes = np.array(found.columns["nodes"])
-    rows = setting.regions.rows("held_out", 10_000, "test")
-    tested = (rows[sayable(SPACE, rows, 3)] < SPACE.width).sum(axis=1)
-    for length in (2, 3, 4):
-        assert nodes[lengths == length].sum() == 2 * length * (tested == length).sum()
+    for where in ("in", "beyond"):
+        assert found.summary[f"exact_{where}"] == found.summary[f"result_{where}"] == 1
+        assert found.summary[f"share_correct_{where}"] == 1
+        assert found.summary[f"step_error_{where}"] == found.summary[f"flawed_{where}"] == 0
+        assert np.isnan(found.summary[f"frequency_of_right_{where}"]), "no wrong step to compare with"
+    columns = {name: np.array(values) for name, values in found.columns.items()}
+    for part in ("answers", "result", "steps"):
+        own = columns["part"] == part
+        assert own.any() and (columns["number"] == columns["right"])[own].all()
+    assert len(set(columns["beyond"])) == 2
 
 
-def test_answers_without_steps_have_none_to_measure() -> None:
-    runs = Subgraphs.profile("smoke").runs()
-    config = next(config for config, labels in runs if labels["arm"] == "question only")
-    setting = Setting(config)
+def test_one_wrong_token_is_one_wrong_step(configs: dict[tuple[str, str], RunConfig]) -> None:
+    config = configs["maximum sum", "steps"]
+    setting = Setting(config.model_copy(update={"objective": Told(wrong=True)}))
     found = GraphSteps().measure(setting, setting.network())
-    assert not found.summary and not found.columns["nodes"]
+    columns = {name: np.array(values) for name, values in found.columns.items()}
+    own = columns["part"] == "answers"
+    assert found.summary["exact_in"] == found.summary["result_in"] == 0
+    steps = columns["part"] == "steps"
+    assert columns["local"][steps].sum() == columns["slips"][steps].sum() == columns["number"][own].sum()
+    assert columns["unsound"][steps].sum() == columns["propagation"][steps].sum() == 0
+
+
+def test_an_untrained_network_is_measured(configs: dict[tuple[str, str], RunConfig]) -> None:
+    setting = Setting(configs["maximum sum", "steps"])
+    found = GraphSteps().measure(setting, setting.network())
+    assert sum(found.summary[f"share_{label}_beyond"] for label in LABELS) == pytest.approx(1)
+    assert found.summary["share_correct_in"] < 0.5 and found.summary["exact_in"] < 0.2
+    sizes, nodes = np.array(found.columns["size"]), np.array(found.columns["number"])
+    steps = np.array(found.columns["part"]) == "steps"
+    answers = np.array(found.columns["part"]) == "answers"
+    assert set(sizes) == {2, 3, 4, 5}
+    for size in (2, 3, 4, 5):
+        assert nodes[steps & (sizes == size)].sum() == 2 * size * nodes[answers & (sizes == size)].sum()
+
+
+def test_answers_without_steps_have_results_alone(configs: dict[tuple[str, str], RunConfig]) -> None:
+    setting = Setting(configs["multiplication", "question only"])
+    found = GraphSteps().measure(setting, setting.network())
+    assert set(found.columns["part"]) == {"answers", "result"}
+    assert "exact_beyond" in found.summary and "bound_beyond" not in found.summary
+
+
+def test_steps_within_the_bound_and_subgraphs_at_equal_depth() -> None:
+    """Two lengths whose labels are made by hand: errors in the longer one are as frequent, or there are none."""
+    rng = np.random.default_rng(0)
+    shapes = []
+    for length in (3, 4):
+        rows = SPACE.of(rng.integers(-5, 6, (400, length)))
+        said = np.zeros((400, 2 * length + 1), int)
+        (one,) = shapes_of(FAMILY, length, Answers(rows, said, said))
+        wrong = rng.random(one.labels.shape) < 0.1
+        wrong[:, list(one.graph.inputs)] = False
+        shapes.append(dataclasses.replace(one, labels=np.where(wrong, 3, 0)))
+    assert abs(above_bound(shapes)) < 0.15
+    better = dataclasses.replace(shapes[1], labels=np.zeros_like(shapes[1].labels))
+    assert above_bound([shapes[0], better]) > above_bound(shapes) + 0.05
+    assert np.isnan(above_bound(shapes[:1]))
+    known = trained_subgraphs(FAMILY, SPACE.of(rng.integers(-5, 6, (900, 3))), np.ones(900))
+    assert abs(frequency_of_right(shapes, known)) < 0.2, "errors at random have nothing to do with training"
 
 
 def test_other_families_are_refused() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -40,6 +42,43 @@ def test_what_is_written_is_read_exactly(given_rows):
     values = np.array([[number / 10**decimals for _, decimals, _, number in given_rows]])
     np.testing.assert_array_equal(numbers.read(numbers.write(values)), values)
     np.testing.assert_array_equal(numbers.rounded(values), values)
+
+
+@given(rows(), st.sampled_from([1, 2]), st.booleans())
+@settings(derandomize=True, deadline=None)
+def test_pairs_and_texts_without_separators_are_read_exactly(given_rows, group, separated):
+    numbers = Numbers([Field("x", *shape) for *shape, _ in given_rows], group, separated)
+    values = np.array([[number / 10**decimals for _, decimals, _, number in given_rows]])
+    tokens = numbers.write(values)
+    assert tokens.shape == (1, numbers.length) and tokens.max() < 3 + len(numbers.words)
+    np.testing.assert_array_equal(numbers.read(tokens), values)
+    if separated:
+        return
+    # Whatever is of another kind is no number, and leaves the others as they are.
+    for place in range(numbers.length - 1):
+        broken = tokens.copy()
+        broken[0, place] = SEPARATOR
+        found = numbers.read(broken)[0]
+        assert np.isnan(found).sum() == 1 and np.isin(found[~np.isnan(found)], values).all()
+
+
+def test_pairs_are_written_as_they_say():
+    short = Numbers([Field("power", 3, 2, signed=True), Field("count", 2, 0)], group=2, separated=False)
+    tokens = short.write(np.array([[-134.32, 7.0]]))
+    assert shown(tokens) == ["-1343207"] and tokens.shape == (1, 6) == (1, short.length)
+    assert [short.words[token - 3] for token in tokens[0, :-1]] == ["-", "1", "34", "32", "07"]
+    cut = tokens.copy()
+    cut[0, 4] = END
+    np.testing.assert_array_equal(short.read(cut), [[-134.32, np.nan]])
+    np.testing.assert_array_equal(short.read(tokens[:, :2]), [[np.nan, np.nan]])
+
+
+def test_places_are_read_alike_inside_a_compiled_program():
+    short = Numbers([Field("power", 3, 1, signed=True), Field("count", 2, 0)], group=2, separated=False)
+    tokens = short.write(np.array([[-134.3, 7.0], [20.5, 99.0]]))
+    tokens[1, 0] = SEPARATOR
+    found = jax.jit(lambda given: short.read_places(given, jnp))(tokens)
+    np.testing.assert_allclose(found, short.read(tokens), rtol=1e-6)
 
 
 @given(st.floats(-999, 999), st.floats(0, 9))

@@ -36,6 +36,13 @@ def test_the_best_answer_is_that_of_brute_force(problem, number):
         assert cost == -(question[: problem.items] @ expected)
 
 
+@pytest.mark.parametrize("problem", [SMALL, Knapsack(items=5, count=6)])
+def test_listing_all_answers_finds_the_same(problem):
+    listing = problem.model_copy(update={"solver": "listing"})
+    one, other = problem.instances(30, seed=5), listing.instances(30, seed=5)
+    np.testing.assert_array_equal(one.answers, other.answers)
+
+
 def test_of_equally_good_answers_the_first_items_are_taken():
     # Items 1 to 4 are the same, and two of them fit.
     question = np.array([50.0] * 4 + [30.0] * 8 + [60.0, 65.0])

@@ -131,7 +131,7 @@ def test_mismatches_are_those_of_pypower(power, drawn):
         case["gen"][:, 2] = answers[row][network.parts["Qg"]]
         inside = ext2int(case)
         matrix = makeYbus(inside["baseMVA"], inside["bus"], inside["branch"])[0]
-        voltage = network.state(answers).voltage[row]
+        voltage = network.state(answers).voltage()[row]
         left = makeSbus(inside["baseMVA"], inside["bus"], inside["gen"]) - voltage * np.conj(matrix @ voltage)
         np.testing.assert_allclose(found[row], left, atol=1e-12)
 
@@ -249,7 +249,7 @@ def test_controls_that_are_nonsense_stay_uncorrected(power, drawn):
 def test_states_and_answers_are_each_other(power, drawn):
     answers = drawn(power).answers
     state = power.network.state(answers)
-    assert isinstance(state, State) and injected(power.network, state.voltage).shape == state.angle.shape
+    assert isinstance(state, State) and injected(power.network, state.voltage()).shape == state.angle.shape
     np.testing.assert_allclose(power.network.answers(state), answers, rtol=1e-14)
 
 

@@ -146,3 +146,17 @@ def test_runs_stack():
     stacked, _ = jax.vmap(optimiser.update)(gradients, states, gradients)
     for gradient, update in zip(gradients, stacked, strict=True):
         np.testing.assert_allclose(first_update(gradient, 8), update, rtol=1e-4, atol=1e-5)
+
+
+def test_decay_shrinks_matrices_and_nothing_else():
+    weights = {"matrix": normal(6, 5), "vector": normal(5)}
+    plain, decayed = (run(Fast(decay=decay).optimiser(), weights, steps=1) for decay in (0.0, 0.5))
+    # `run` steps at a rate of .01.
+    np.testing.assert_allclose(
+        decayed["matrix"], plain["matrix"] - 0.01 * 0.5 * weights["matrix"], rtol=1e-5, atol=1e-6
+    )
+    np.testing.assert_allclose(decayed["vector"], plain["vector"], rtol=1e-6)
+
+
+def test_runs_without_decay_keep_their_names():
+    assert "decay" not in Fast().meaning() and "decay" in Fast(decay=0.5).meaning()

@@ -9,10 +9,12 @@ import pandas as pd
 import pytest
 
 from recombine.errors import BadInput
+from recombine.objectives.next_token import NextToken
 from recombine.overrides import apply, validate
 from recombine.stats.verdicts import Verdict, settle
 from recombine.studies.base import Tables
-from recombine.studies.scan import SCALED, SPLITS, Scan
+from recombine.studies.scan import Scan
+from recombine.studies.scan_claims import APART, CELLS, FEW, SCALED
 
 ACCURACY = {
     "simple": 0.99,
@@ -21,6 +23,8 @@ ACCURACY = {
     "divergent": 0.8,
     "add-jump": 0.02,
     "length": 0.1,
+    APART: 0.2,
+    FEW: 0.4,
 }
 DIVERGENCE = {
     "simple": 0.01,
@@ -29,6 +33,8 @@ DIVERGENCE = {
     "divergent": 0.2,
     "add-jump": 0.6,
     "length": 0.5,
+    APART: 0.5,
+    FEW: 0.1,
 }
 """A world in which every claim holds; the true divergences are others."""
 
@@ -38,8 +44,11 @@ def small() -> Scan:
     return apply(Scan.profile("smoke"), ["first_seed=0", "replicates=6"])
 
 
-def tables(study: Scan, closing: float = 0.0, noise: float = 0.005, swapped: bool = False) -> Tables:
-    """Scores by split. `closing` is what the largest size gains where the gap is; `swapped` exchanges the certificates."""
+def tables(
+    study: Scan, closing: float = 0.0, noise: float = 0.005, swapped: bool = False, known: bool = True
+) -> Tables:
+    """Scores by split. `closing` is what the largest size gains where the gap is; `swapped` exchanges the
+    certificates; `known` says whether 'jump' alone is answered right."""
     draw = np.random.default_rng(0)
     runs, combinations = [], []
     for config, labels in study.runs():
@@ -54,6 +63,7 @@ def tables(study: Scan, closing: float = 0.0, noise: float = 0.005, swapped: boo
             "accuracy_all_pairs_met": accuracy,
             "accuracy_some_pairs_unmet": accuracy / 2,
             "compound_divergence": 1 - apart if swapped else apart,
+            "right_jump": float(known),
         }
         runs.append({"run": config.run_id} | labels | values)
         combinations += [
@@ -81,7 +91,7 @@ def test_every_cell_has_its_replicates() -> None:
     sizes = labels.groupby(["family", "split", "width", "layers", "share"]).size()
     assert (sizes == study.replicates).all() and study.replicates >= 8
     own = labels[labels["family"] == "scan"]
-    assert set(own["split"]) == set(SPLITS)
+    assert set(own["split"]) == set(CELLS)
     smaller = own[own["width"] < study.usual["width"]]
     assert set(smaller["split"]) == set(SCALED)
 
@@ -103,6 +113,20 @@ def test_verdicts_where_scale_closes_the_gaps(small: Scan) -> None:
     assert found["add-jump-fails"].verdict == "equivalent", "within the margin of no loss"
 
 
+def test_nothing_is_said_of_a_verb_that_was_not_learned(small: Scan) -> None:
+    found = judged(small, tables(small, known=False))
+    assert found["jump-is-known"].verdict != "supported"
+    assert found["add-jump-fails"].verdict == "inconclusive"
+    assert found["length-fails"].verdict == "supported"
+
+
+def test_training_pays_for_no_pads_behind_short_answers() -> None:
+    for config, labels in Scan.profile("laptop").runs():
+        assert isinstance(config.objective, NextToken)
+        assert config.objective.answers == (23 if "length" in labels["split"] else 0)
+        assert bool(config.objective.spread) == (labels["split"] == APART)
+
+
 def test_a_certificate_that_tells_the_opposite(small: Scan) -> None:
     assert judged(small, tables(small, swapped=True))["divergence-tells"].verdict == "contradicted"
 
@@ -117,6 +141,8 @@ def test_effects_are_computed_as_stated(small: Scan) -> None:
         "divergent-fails": 0.15,
         "unmet-pairs-tell": 0.4,
         "control-fails": 0.0,
+        "length-fails-at-trained-places": 0.79,
+        "few-commands-tell-more": 0.4,
     }
     for name, value in expected.items():
         np.testing.assert_allclose(found[name], value, atol=1e-9, err_msg=name)

@@ -8,13 +8,22 @@ from typing import Any, ClassVar, Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Int
 
 from recombine.errors import BadInput
 from recombine.families.base import Task
-from recombine.families.sequences import SequenceFamily, SequenceTeacher
+from recombine.families.graph_family import GraphFamily
+from recombine.families.sequences import SequenceTeacher
 from recombine.families.vocabulary import END, PAD, SPECIAL, Vocabulary
-from recombine.graphs.dynamic_programming import LEFT_OUT, TAKEN
+from recombine.graphs.dynamic_programming import (
+    LEFT_OUT,
+    TAKEN,
+    maximum_sum_graph,
+    maximum_sum_scratchpad,
+)
+from recombine.graphs.graph import Graph
+from recombine.graphs.scratchpad import Scratchpad
 from recombine.spaces.base import Space
 from recombine.spaces.lists import ListSpace
 
@@ -81,19 +90,17 @@ def solved(entries: Int[Array, " slots"]) -> tuple[Int[Array, " slots"], Int[Arr
     return best, labels
 
 
-class MaximumSum(SequenceFamily):
+class MaximumSum(GraphFamily):
     """Lists of numbers; the answer says of each entry whether it is taken (1) or left out (2), the first such answer if
-    several are best."""
+    several are best. Steps are the best sums from each entry on."""
 
     kind: Literal["maximum-sum"] = "maximum-sum"
     defaults: ClassVar[Mapping[str, Any]] = {
-        **SequenceFamily.defaults,
+        **GraphFamily.defaults,
         "space": "lists",
         "support": "short-lists",
         "model": "decoder",
     }
-    steps: bool = True
-    """Whether the answer has the steps of the solution (the best sums) before the labels."""
     lists: ListSpace = ListSpace()
     """The lists; the same as the space."""
 
@@ -120,9 +127,30 @@ class MaximumSum(SequenceFamily):
 
     @property
     def longest(self) -> int:
-        return (2 if self.steps else 1) * self.lists.longest + 1
+        return self.lengths(self.lists.longest)[1]
 
     def draw(self, space: Space, key: Array) -> MaximumSumTeacher:
         self.check(space)
         lists = self.lists
         return MaximumSumTeacher(lists.low, lists.levels, lists.width, self.steps, self.first)
+
+    def sizes(self, rows: Int[np.ndarray, "row slots"]) -> Int[np.ndarray, " row"]:
+        return (rows < self.lists.width).sum(axis=1)
+
+    def size_name(self, size: int) -> str:
+        return str(size)
+
+    def lengths(self, size: int) -> tuple[int, int]:
+        return size, (2 if self.steps else 1) * size + 1
+
+    def results(self, rows: Int[np.ndarray, "row slots"]) -> Int[np.ndarray, " row"]:
+        return self.sizes(rows)
+
+    def graph(self, row: Int[np.ndarray, " slots"]) -> Graph:
+        return maximum_sum_graph(self.lists.values(row))
+
+    def inputs(self, rows: Int[np.ndarray, "row slots"]) -> Int[np.ndarray, "row input"]:
+        return np.array([self.lists.values(row) for row in rows], np.int64)
+
+    def scratchpad(self, graph: Graph) -> Scratchpad:
+        return maximum_sum_scratchpad(graph)

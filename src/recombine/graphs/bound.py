@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from recombine.errors import BadInput
 from recombine.graphs.graph import Graph
@@ -64,9 +65,34 @@ class StepRates:
 
 def step_rates(graph: Graph, labels: Int[np.ndarray, "*instances node"]) -> StepRates:
     """Count over all steps of all instances. A value is right where its label is correct or restoration."""
+    return sum(rates_by_step(graph, labels).values(), StepRates(0, 0, 0, 0))
+
+
+def rates_by_step(graph: Graph, labels: Int[np.ndarray, "*instances node"]) -> dict[int, StepRates]:
+    """The same for each step of the graph, by its place."""
     right = (labels == CORRECT) | (labels == RESTORATION)
-    sound = np.stack([right[..., list(graph.parents[step])].all(axis=-1) for step in graph.steps], axis=-1)
-    own = right[..., list(graph.steps)]
-    return StepRates(
-        int(sound.sum()), int((sound & ~own).sum()), int((~sound).sum()), int((~sound & own).sum())
-    )
+    found = {}
+    for step in graph.steps:
+        sound, own = right[..., list(graph.parents[step])].all(axis=-1), right[..., step]
+        counts = sound.sum(), (sound & ~own).sum(), (~sound).sum(), (~sound & own).sum()
+        found[step] = StepRates(*(int(count) for count in counts))
+    return found
+
+
+def highest_accuracy(graph: Graph, rates: Mapping[str, StepRates]) -> Float[np.ndarray, " node"]:
+    """How often each node can be right at most, if steps of each operation go wrong and mend as these do.
+
+    The parents of a step are all right at most as often as the one that is right least often. In a chain of one operation this
+    is exact, and tends to c / (c + e). An operation of which nothing is known has the rates of all together.
+    """
+    overall = sum(rates.values(), StepRates(0, 0, 0, 0))
+    most = np.ones(len(graph))
+    for step in graph.steps:
+        own = rates.get(graph.nodes[step].word, overall)
+        error = own.error if own.sound else overall.error
+        recovery = own.recovery if own.unsound else overall.recovery
+        # Where no parent was ever wrong, there is nothing to mend.
+        recovery = 0.0 if math.isnan(recovery) else recovery
+        sound = min(most[parent] for parent in graph.parents[step])
+        most[step] = sound * max(1 - error, recovery) + (1 - sound) * recovery
+    return most

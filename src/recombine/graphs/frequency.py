@@ -20,9 +20,12 @@ class Frequency:
 
     keys: UInt64[np.ndarray, " different"]
     """Of the subgraphs that occur, in ascending order."""
-    counts: Int[np.ndarray, " different"]
+    counts: Int[np.ndarray, " different"] | Float[np.ndarray, " different"]
+    """Whole numbers, or sums of the instances' weights where they have any."""
 
-    def of(self, keys: UInt64[np.ndarray, "*nodes"]) -> Int[np.ndarray, "*nodes"]:
+    def of(
+        self, keys: UInt64[np.ndarray, "*nodes"]
+    ) -> Int[np.ndarray, "*nodes"] | Float[np.ndarray, "*nodes"]:
         """How often these occur: 0 for what is not there."""
         if not len(self.keys):
             return np.zeros(keys.shape, np.int64)
@@ -32,14 +35,21 @@ class Frequency:
 
 def count_subgraphs(
     training: Iterable[tuple[Graph, Int[np.ndarray, "_ _"] | None]],
+    weights: Iterable[Float[np.ndarray, " _"]] | None = None,
 ) -> Frequency:
     """Count every node of every instance: pairs of a shape and the inputs of its instances.
 
-    Without inputs the graph itself is the one instance. Each occurrence counts, also several in one instance.
+    Without inputs the graph itself is the one instance. Each occurrence counts, also several in one instance. `weights`
+    say for each shape how often its instances are shown; without them each counts once.
     """
-    found = [subgraph_keys(graph, inputs).ravel() for graph, inputs in training]
-    keys, counts = np.unique(np.concatenate([np.empty(0, np.uint64), *found]), return_counts=True)
-    return Frequency(keys, counts.astype(np.int64))
+    found = [subgraph_keys(graph, inputs) for graph, inputs in training]
+    every = np.concatenate([np.empty(0, np.uint64), *(keys.ravel() for keys in found)])
+    if weights is None:
+        keys, counts = np.unique(every, return_counts=True)
+        return Frequency(keys, counts.astype(np.int64))
+    keys, place = np.unique(every, return_inverse=True)
+    times = [np.repeat(own, keys.shape[-1]) for own, keys in zip(weights, found, strict=True)]
+    return Frequency(keys, np.bincount(place.ravel(), np.concatenate([np.empty(0), *times]), len(keys)))
 
 
 class MatchedFrequency(NamedTuple):
@@ -61,7 +71,7 @@ class MatchedFrequency(NamedTuple):
 
 
 def matched_frequency(
-    counts: Int[np.ndarray, " node"],
+    counts: Int[np.ndarray, " node"] | Float[np.ndarray, " node"],
     right: Bool[np.ndarray, " node"],
     *conditions: Int[np.ndarray, " node"],
 ) -> MatchedFrequency:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from jaxtyping import Float, Integer
 
 from recombine.errors import BadInput
+
+COUNTED = 2**20
+"""Up to so many different rows are counted without sorting them."""
 
 
 def relative_information_gain(
@@ -38,4 +43,9 @@ def entropy(counts: Integer[np.ndarray, " value"]) -> float:
 
 
 def _counts(rows: Integer[np.ndarray, "row column"]) -> Integer[np.ndarray, " different"]:
-    return np.unique(rows, axis=0, return_counts=True)[1]
+    least = rows.min(axis=0)
+    spans = tuple(int(span) + 1 for span in rows.max(axis=0) - least)
+    if math.prod(spans) > COUNTED:
+        return np.unique(rows, axis=0, return_counts=True)[1]
+    counts = np.bincount(np.ravel_multi_index(tuple((rows - least).T), spans))
+    return counts[counts > 0]

@@ -7,10 +7,11 @@ import operator
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from recombine.errors import BadInput
 from recombine.graphs.graph import Graph, Node, Operation, Values
+from recombine.graphs.information_gain import relative_information_gain
 from recombine.graphs.scratchpad import NUMBER, Scratchpad, digits
 
 MOST_DIGITS = 18
@@ -126,3 +127,24 @@ def digit_table(left: int, right: int) -> DigitTable:
         return numbers[:, None] // 10 ** np.arange(places - 1, -1, -1) % 10
 
     return DigitTable(spelt(x, left), spelt(y, right), spelt(x * y, left + right))
+
+
+class DigitGains(NamedTuple):
+    """What can be said of each digit of a product without computing it, first digit first."""
+
+    gain: Float[np.ndarray, " place"]
+    """The largest relative information gain that a digit of one factor and a digit of the other have together."""
+    common: Float[np.ndarray, " place"]
+    """The share of its most frequent value: so often it is right to say that one always."""
+
+
+@functools.cache
+def digit_gains(left: int, right: int) -> DigitGains:
+    """Over all pairs of numbers of so many digits, exactly."""
+    table = digit_table(left, right)
+    gains, common = [], []
+    for digit in table.product.T:
+        pairs = (np.stack([one, other], axis=1) for one in table.left.T for other in table.right.T)
+        gains.append(max(relative_information_gain(pair, digit) for pair in pairs))
+        common.append(np.bincount(digit).max() / len(digit))
+    return DigitGains(np.array(gains), np.array(common))

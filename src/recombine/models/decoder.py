@@ -22,25 +22,26 @@ class DecoderNetwork(SequenceNetwork):
 
     def said(
         self,
-        prompt: Int[Array, " word"],
-        shown: Int[Array, "sample token"],
-        steps: Int[Array, " place"],
+        prompts: Int[Array, "row word"],
+        shown: Int[Array, "row token"],
+        steps: Int[Array, "#row place"],
         edit: Edit,
-    ) -> tuple[Float[Array, "sample token width"], Trace]:
-        told, size = len(prompt), shown.shape[1]
-        tokens = jnp.concatenate([jnp.broadcast_to(prompt, (len(shown), told)), shown], axis=1)
+    ) -> tuple[Float[Array, "row token width"], Trace]:
+        told = prompts.shape[1]
+        tokens = jnp.concatenate([prompts, shown], axis=1)
         # Behind an answer's END nothing is asked; its pads count as tokens so that everyone sees at least themselves.
-        real = (tokens != PAD) | (jnp.arange(told + size) >= told)
-        places = jax.vmap(lambda one: self.turns(standing(one), steps))(real)
-        seen = jax.vmap(_seen)(real)
-        stream = jax.vmap(self.words.embed)(tokens)
-        sites = {}
+        real = (tokens != PAD) | (jnp.arange(tokens.shape[1]) >= told)
+        places, seen = self.turns(standing(real), steps), _seen(real)
+        stream, sites = self.words.embed(tokens), {}
         for number, block in enumerate(self.blocks, start=1):
-            stream, _ = jax.vmap(block)(stream, places, seen)
+            # Nothing comes after the last block, so that it has no use for the prompt's places.
+            before = told if number < len(self.blocks) else 0
+            stream, _ = block(stream, places, seen, first=told - before)
             site = f"block {number}"
-            sites[site] = edit(site, flat(stream[:, told:]))
-            stream = jnp.concatenate([stream[:, :told], sites[site].reshape(len(shown), size, -1)], axis=1)
-        return stream[:, told:], sites
+            sites[site] = edit(site, flat(stream[:, before:]))
+            answer = sites[site].reshape(*shown.shape, -1)
+            stream = jnp.concatenate([stream[:, :before], answer], axis=1) if before else answer
+        return stream, sites
 
     def begin(
         self, prompt: Int[Array, " word"], steps: Int[Array, " place"]
@@ -73,10 +74,11 @@ class DecoderNetwork(SequenceNetwork):
         return self.words.read(stream[0]), (tuple(after), real.at[at].set(True))
 
 
-def _seen(real: Bool[Array, " token"]) -> Bool[Array, "token token"]:
+def _seen(real: Bool[Array, "*row token"]) -> Bool[Array, "*row token token"]:
     """Each token sees the real ones before it, and itself."""
-    before = jnp.asarray(np.tril(np.ones((len(real), len(real)), bool)))
-    return (before & real) | jnp.eye(len(real), dtype=bool)
+    size = real.shape[-1]
+    before = jnp.asarray(np.tril(np.ones((size, size), bool)))
+    return (before & real[..., None, :]) | jnp.eye(size, dtype=bool)
 
 
 class Decoder(SequenceModel):

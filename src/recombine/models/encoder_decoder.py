@@ -14,7 +14,7 @@ from recombine.models.attention import Block, Kept
 from recombine.models.base import Edit, Trace, unedited
 from recombine.models.sequence import SequenceModel, SequenceNetwork, Words, flat, standing
 
-Told = tuple[tuple[Kept, ...], Bool[Array, " word"]]
+Told = tuple[tuple[Kept, ...], Bool[Array, "*row word"]]
 """For each block what it attends to in the prompt, and which of the prompt's tokens are real."""
 
 
@@ -25,17 +25,17 @@ class EncoderDecoderNetwork(SequenceNetwork):
     speakers: tuple[Block, ...]
 
     def _told(
-        self, prompt: Int[Array, " word"], steps: Int[Array, " place"], edit: Edit
+        self, prompts: Int[Array, "*row word"], steps: Int[Array, "*#row place"], edit: Edit
     ) -> tuple[Told, Trace]:
-        real = prompt != PAD
+        real = prompts != PAD
         places = self.turns(standing(real), steps)
         # A prompt without a word still has something to be seen: its first pad.
-        real = real.at[0].set(True)
-        stream, sites = self.words.embed(prompt), {}
+        real = real.at[..., 0].set(True)
+        stream, sites = self.words.embed(prompts), {}
         for number, block in enumerate(self.readers, start=1):
-            stream, _ = block(stream, places, real[None])
+            stream, _ = block(stream, places, real[..., None, :])
             site = f"reader {number}"
-            sites[site] = edit(site, stream.reshape(1, -1))
+            sites[site] = edit(site, flat(stream))
             stream = sites[site].reshape(stream.shape)
         return (
             tuple(block.crossing.keep(stream) for block in self.speakers if block.crossing is not None),
@@ -44,23 +44,18 @@ class EncoderDecoderNetwork(SequenceNetwork):
 
     def said(
         self,
-        prompt: Int[Array, " word"],
-        shown: Int[Array, "sample token"],
-        steps: Int[Array, " place"],
+        prompts: Int[Array, "row word"],
+        shown: Int[Array, "row token"],
+        steps: Int[Array, "#row place"],
         edit: Edit,
-    ) -> tuple[Float[Array, "sample token width"], Trace]:
-        (told, real), sites = self._told(prompt, steps, edit)
-        sites = {
-            site: jnp.broadcast_to(values, (len(shown), values.shape[1])) for site, values in sites.items()
-        }
+    ) -> tuple[Float[Array, "row token width"], Trace]:
+        (told, real), sites = self._told(prompts, steps, edit)
         size = shown.shape[1]
-        places = self.turns(jnp.arange(size), steps)
-        seen = jnp.asarray(np.tril(np.ones((size, size), bool)))
-        stream = jax.vmap(self.words.embed)(shown)
+        places = self.turns(jnp.arange(size)[None], steps)
+        seen = jnp.asarray(np.tril(np.ones((1, size, size), bool)))
+        stream = self.words.embed(shown)
         for number, (block, kept) in enumerate(zip(self.speakers, told, strict=True), start=1):
-            stream, _ = jax.vmap(block, in_axes=(0, None, None, None, None))(
-                stream, places, seen, None, (kept, real)
-            )
+            stream, _ = block(stream, places, seen, None, (kept, real))
             site = f"speaker {number}"
             sites[site] = edit(site, flat(stream))
             stream = sites[site].reshape(stream.shape)

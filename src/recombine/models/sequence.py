@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int
 from pydantic import PositiveInt, model_validator
 
 from recombine.families.vocabulary import BEGIN, END, PAD
-from recombine.models.attention import Turns, turns
+from recombine.models.attention import Turns, product, turns
 from recombine.models.base import Edit, Model, Network, Trace, unedited
 from recombine.models.transformer import normed
 
@@ -35,14 +35,14 @@ class Words(eqx.Module):
         readout = None if tied else jax.random.normal(by_readout, (width, vocabulary)) * width**-0.5
         return Words(vectors, jnp.ones(width), readout)
 
-    def embed(self, tokens: Int[Array, " token"]) -> Float[Array, "token width"]:
+    def embed(self, tokens: Int[Array, "*place"]) -> Float[Array, "*place width"]:
         """The stream at its beginning: numbers of size one."""
         return self.vectors[tokens] * self.vectors.shape[1] ** 0.5
 
     def read(self, stream: Float[Array, "*place width"]) -> Float[Array, "*place vocabulary"]:
         """How much each word is expected."""
         out = self.vectors.T if self.readout is None else self.readout
-        return normed(stream, self.before_readout) @ out
+        return product(normed(stream, self.before_readout), out)
 
 
 class SequenceNetwork(Network):
@@ -57,13 +57,13 @@ class SequenceNetwork(Network):
     @abc.abstractmethod
     def said(
         self,
-        prompt: Int[Array, " word"],
-        shown: Int[Array, "sample token"],
-        steps: Int[Array, " place"],
+        prompts: Int[Array, "row word"],
+        shown: Int[Array, "row token"],
+        steps: Int[Array, "#row place"],
         edit: Edit,
-    ) -> tuple[Float[Array, "sample token width"], Trace]:
-        """The stream at each of the answer's places, before the readout, and the sites. `steps` are the places at which
-        one token after another stands."""
+    ) -> tuple[Float[Array, "row token width"], Trace]:
+        """The stream at each of the answer's places, before the readout, and the sites; a row for each answer. `steps` are the
+        places at which one token after another stands."""
 
     @abc.abstractmethod
     def begin(self, prompt: Int[Array, " word"], steps: Int[Array, " place"]) -> Memory:
@@ -83,7 +83,8 @@ class SequenceNetwork(Network):
         edit: Edit = unedited,
     ) -> tuple[Float[Array, "sample output"], Trace]:
         """`trace` with tokens at other places than one after another."""
-        stream, sites = self.said(whole(code), whole(inputs), steps, edit)
+        prompts = jnp.broadcast_to(whole(code), (len(inputs), len(code)))
+        stream, sites = self.said(prompts, whole(inputs), steps[None], edit)
         return self.words.read(stream).reshape(len(inputs), -1), sites
 
     def trace(
@@ -91,14 +92,34 @@ class SequenceNetwork(Network):
     ) -> tuple[Float[Array, "sample output"], Trace]:
         return self.spread(code, inputs, jnp.arange(len(code) + self.longest), edit)
 
-    def turns(self, numbers: Int[Array, " token"], steps: Int[Array, " place"]) -> Turns:
+    def tasks(
+        self,
+        codes: Float[Array, "task code"],
+        inputs: Float[Array, "task sample feature"],
+        steps: Int[Array, "task place"] | None = None,
+    ) -> Float[Array, "task sample output"]:
+        """All answers of all tasks as rows of one batch, so that a weight's gradient is one product."""
+        tasks, samples, size = inputs.shape
+        if steps is None:
+            steps = jnp.arange(codes.shape[1] + self.longest)[None]
+        elif samples > 1:
+            steps = jnp.repeat(steps, samples, axis=0)
+        prompts = whole(codes if samples == 1 else jnp.repeat(codes, samples, axis=0))
+        stream, _ = self.said(prompts, whole(inputs).reshape(-1, size), steps, unedited)
+        return self.words.read(stream).reshape(tasks, samples, -1)
+
+    def turns(self, numbers: Int[Array, "*row token"], steps: Int[Array, "*#row place"]) -> Turns:
         """The turns of the tokens before which so many others stand."""
-        return turns(steps[numbers], self.unit)
+        return turns(jnp.take_along_axis(steps, numbers, axis=-1), self.unit)
 
     def generate(
-        self, codes: Float[Array, "task code"], steps: Int[Array, "task place"] | None = None
+        self,
+        codes: Float[Array, "task code"],
+        steps: Int[Array, "task place"] | None = None,
+        key: Array | None = None,
     ) -> Int[Array, "task token"]:
-        """The answers that the network gives by itself: at every place the likeliest token after those it said before.
+        """The answers that the network gives by itself: at every place the likeliest token after those it said before, or,
+        with a key, one that is drawn as it is expected.
 
         Ends when all answers have ended. What follows END is PAD.
         """
@@ -119,6 +140,8 @@ class SequenceNetwork(Network):
             # Neither pad nor beginning is ever said.
             expected = expected.at[:, PAD].set(-jnp.inf).at[:, BEGIN].set(-jnp.inf)
             over = (token == END) | (token == PAD)
+            if key is not None:
+                expected += jax.random.gumbel(jax.random.fold_in(key, number), expected.shape)
             said = jnp.where(over, PAD, jnp.argmax(expected, axis=-1))
             return number + 1, said, memory, answers.at[:, number].set(said)
 
@@ -130,14 +153,14 @@ def whole(tokens: Float[Array, "*place"]) -> Int[Array, "*place"]:
     return jnp.round(tokens).astype(jnp.int32)
 
 
-def standing(real: Bool[Array, " token"]) -> Int[Array, " token"]:
+def standing(real: Bool[Array, "*row token"]) -> Int[Array, "*row token"]:
     """How many real tokens stand before each: pads take no place."""
-    return jnp.maximum(jnp.cumsum(real) - 1, 0)
+    return jnp.maximum(jnp.cumsum(real, axis=-1) - 1, 0)
 
 
-def flat(stream: Float[Array, "sample token width"]) -> Float[Array, "sample _"]:
-    """The stream of each sample as one vector: a site."""
-    return stream.reshape(len(stream), -1)
+def flat(stream: Float[Array, "*row token width"]) -> Float[Array, "sample _"]:
+    """The stream of each row as one vector: a site."""
+    return stream.reshape(-1, stream.shape[-2] * stream.shape[-1])
 
 
 class SequenceModel(Model, abc.ABC):

@@ -42,10 +42,10 @@ def rotated(values: Float[Array, "token head unit"]) -> Float[Array, "token head
 
 
 def turned(
-    values: Float[Array, "token head unit"],
-    cosine: Float[Array, "token 1 half"],
-    sine: Float[Array, "token 1 half"],
-) -> Float[Array, "token head unit"]:
+    values: Float[Array, "*row token head unit"],
+    cosine: Float[Array, "*#row token 1 half"],
+    sine: Float[Array, "*#row token 1 half"],
+) -> Float[Array, "*row token head unit"]:
     """Each pair of units turned by its angle."""
     one, other = jnp.split(values, 2, axis=-1)
     return jnp.concatenate([one * cosine - other * sine, one * sine + other * cosine], axis=-1)

@@ -47,14 +47,20 @@ class Supervised(Objective, abc.ABC):
             told = codes if symbols else as_precision(codes, precision)
             inputs = batch.inputs if isinstance(network, SequenceNetwork) else inputs
             less = eqx.tree_at(lambda one: one.inputs, batch, inputs)
-            predictions = self.predict(seen, told, less, key)
-            return self.loss(predictions.astype(batch.targets.dtype), batch)
+            return self.cost(seen, told, less, key)
 
         loss, gradient = eqx.filter_value_and_grad(loss_of)(state.network)
         weights = eqx.filter(state.network, eqx.is_inexact_array)
         updates, kept = optimiser.update(gradient, state.optimiser, weights)
         network = eqx.apply_updates(state.network, jax.tree.map(lambda update: rate * update, updates))
         return TrainState(network, kept, state.step + 1), loss
+
+    def cost(
+        self, network: Network, codes: Float[Array, "task code"], batch: Batch, key: Array
+    ) -> Float[Array, ""]:
+        """What a step makes smaller: the loss of the predictions."""
+        predictions = self.predict(network, codes, batch, key)
+        return self.loss(predictions.astype(batch.targets.dtype), batch)
 
     def predict(
         self, network: Network, codes: Float[Array, "task code"], batch: Batch, key: Array

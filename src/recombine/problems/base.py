@@ -6,7 +6,8 @@ import abc
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from types import ModuleType
+from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -15,11 +16,11 @@ from recombine.component import Component
 from recombine.errors import BadInput
 from recombine.problems import baseline
 from recombine.problems.baseline import Baseline
-from recombine.problems.checking import Check, ConstraintType, check
+from recombine.problems.checking import Check, ConstraintType, Values, check
 from recombine.problems.digits import Numbers
 from recombine.problems.instances import Instances
 
-Violations = dict[str, Float[np.ndarray, "instance _"]]
+Violations = dict[str, Float[Values, "instance _"]]
 """By how much each constraint of each type is violated: 0 where it holds, infinite where a number it needs is none."""
 
 
@@ -50,9 +51,15 @@ class Problem(Component, abc.ABC):
     again asks again with the same seed, or stores the arrays.
     """
 
-    tolerances: ClassVar[tuple[float, ...]]
-    """At which rates are stated unless others are given. At the strictest, the text of a best answer still satisfies
-    everything."""
+    text: Literal["digits", "pairs"] = "digits"
+    """How numbers are written: digit by digit with separators, or, much shorter, two digits a token, no finer than the
+    tolerances need, and without separators."""
+
+    @property
+    @abc.abstractmethod
+    def tolerances(self) -> tuple[float, ...]:
+        """At which rates are stated unless others are given. At the strictest, the text of a best answer still satisfies
+        everything."""
 
     @property
     @abc.abstractmethod
@@ -69,9 +76,20 @@ class Problem(Component, abc.ABC):
 
     @abc.abstractmethod
     def violations(
-        self, questions: Float[np.ndarray, "n question"], answers: Float[np.ndarray, "n answer"]
+        self, questions: Float[Values, "n question"], answers: Float[Values, "n answer"], xp: ModuleType = np
     ) -> Violations:
-        """By how much answers violate each constraint. Numbers that could not be read are NaN."""
+        """By how much answers violate each constraint. Numbers that could not be read are NaN. `xp` may be `jax.numpy`."""
+
+    def satisfied(
+        self,
+        questions: Float[Values, "n question"],
+        answers: Float[Values, "n answer"],
+        tolerance: float,
+        xp: ModuleType = np,
+    ) -> Float[Values, " n"]:
+        """The share of its constraints that each answer satisfies; none where it is not numbers throughout."""
+        found = xp.concatenate(list(self.violations(questions, answers, xp).values()), axis=1)
+        return xp.where(xp.isfinite(answers).all(axis=1), (found <= tolerance).mean(axis=1), 0.0)
 
     @abc.abstractmethod
     def costs(
@@ -138,7 +156,8 @@ class Problem(Component, abc.ABC):
             )
         costs = self.costs(instances.questions, answers)
         gaps = (costs - instances.costs) / np.abs(instances.costs)
-        found = self.violations(instances.questions, answers)
+        violated = self.violations(instances.questions, answers)
+        found = {name: np.asarray(over) for name, over in violated.items()}
         malformed = np.asarray(~np.isfinite(answers).all(axis=1))
         return check(found, gaps, malformed, self.tolerances if tolerances is None else tolerances)
 

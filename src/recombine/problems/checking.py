@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from recombine.errors import BadInput
+
+Values = Any
+"""Of NumPy, or of JAX where something is computed inside a compiled program: then `xp` is `jax.numpy`."""
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,12 @@ can satisfy it.
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import numpy as np
 from jaxtyping import Complex, Float
 
-from recombine.problems.checking import ConstraintType
+from recombine.problems.checking import ConstraintType, Values
 from recombine.problems.network import Network
 
 
@@ -34,56 +36,65 @@ def types_of(network: Network) -> tuple[ConstraintType, ...]:
 
 
 def violations_of(
-    network: Network, loads: Float[np.ndarray, "n two_load"], answers: Float[np.ndarray, "n answer"]
-) -> dict[str, Float[np.ndarray, "n _"]]:
+    network: Network,
+    loads: Float[Values, "n two_load"],
+    answers: Float[Values, "n answer"],
+    xp: ModuleType = np,
+) -> dict[str, Float[Values, "n _"]]:
     """By how much answers violate each constraint; infinite where a number that it needs is none."""
-    state = network.state(answers)
+    state = network.state(answers, xp)
     with np.errstate(invalid="ignore", over="ignore"):
-        left = mismatch(network, loads, answers)
-        flows = line_flows(network, state.voltage)
+        left = mismatch(network, loads, answers, xp)
+        flows = line_flows(network, state.voltage(xp), xp)
         loaded = np.isin(np.arange(network.buses), network.load_buses)
         found = {
-            "p-bounds": _outside(state.p, network.p_bounds),
-            "q-bounds": _outside(state.q, network.q_bounds),
-            "voltage-bounds": _outside(state.magnitude, network.magnitude_bounds),
-            "reference": np.abs(state.angle[:, [network.reference]] - network.reference_angle),
-            "line-limits": np.maximum(np.abs(flows).max(axis=2) - network.limits, 0),
-            "p-balance-unloaded": np.abs(np.real(left)[:, ~loaded]),
-            "q-balance-unloaded": np.abs(np.imag(left)[:, ~loaded]),
-            "p-balance-loaded": np.abs(np.real(left)[:, loaded]),
-            "q-balance-loaded": np.abs(np.imag(left)[:, loaded]),
+            "p-bounds": _outside(state.p, network.p_bounds, xp),
+            "q-bounds": _outside(state.q, network.q_bounds, xp),
+            "voltage-bounds": _outside(state.magnitude, network.magnitude_bounds, xp),
+            "reference": xp.abs(state.angle[:, [network.reference]] - network.reference_angle),
+            "line-limits": xp.maximum(xp.abs(flows).max(axis=2) - network.limits, 0),
+            "p-balance-unloaded": xp.abs(xp.real(left)[:, ~loaded]),
+            "q-balance-unloaded": xp.abs(xp.imag(left)[:, ~loaded]),
+            "p-balance-loaded": xp.abs(xp.real(left)[:, loaded]),
+            "q-balance-loaded": xp.abs(xp.imag(left)[:, loaded]),
         }
-    return {one.name: np.nan_to_num(found[one.name], nan=np.inf, posinf=np.inf) for one in types_of(network)}
+    return {one.name: xp.nan_to_num(found[one.name], nan=xp.inf, posinf=xp.inf) for one in types_of(network)}
 
 
 def mismatch(
-    network: Network, loads: Float[np.ndarray, "n two_load"], answers: Float[np.ndarray, "n answer"]
-) -> Complex[np.ndarray, "n bus"]:
+    network: Network,
+    loads: Float[Values, "n two_load"],
+    answers: Float[Values, "n answer"],
+    xp: ModuleType = np,
+) -> Complex[Values, "n bus"]:
     """Power made at each bus, less what its load takes and what flows into the network; NaN where unknown."""
-    state = network.state(answers)
-    made = np.zeros((len(answers), network.buses), dtype=complex)
-    made[:, network.generator_buses] = state.p + 1j * state.q
-    left = made - network.demand(loads) - injected(network, state.voltage)
+    state = network.state(answers, xp)
+    voltage = state.voltage(xp)
+    made = network.at_buses(state.p + 1j * state.q, network.generator_buses, xp)
+    left = made - network.demand(loads, xp) - injected(network, voltage, xp)
     # In the product nothing times an unknown voltage is unknown: only a bus and its neighbours need it.
-    known = np.isfinite(state.voltage)
+    unknown = ~xp.isfinite(voltage)
     needs = network.admittance != 0
-    left[(~known).astype(int) @ needs.T > 0] = complex(np.nan, np.nan)
-    return left
+    return xp.where(unknown.astype(int) @ needs.T > 0, complex(np.nan, np.nan), left)
 
 
-def injected(network: Network, voltage: Complex[np.ndarray, "n bus"]) -> Complex[np.ndarray, "n bus"]:
+def injected(
+    network: Network, voltage: Complex[Values, "n bus"], xp: ModuleType = np
+) -> Complex[Values, "n bus"]:
     """The power that flows from each bus into the network. Unknown voltages count as 0."""
-    known = np.where(np.isfinite(voltage), voltage, 0)
+    known = xp.where(xp.isfinite(voltage), voltage, 0)
     return known * (known @ network.admittance.T).conj()
 
 
-def line_flows(network: Network, voltage: Complex[np.ndarray, "n bus"]) -> Complex[np.ndarray, "n line 2"]:
+def line_flows(
+    network: Network, voltage: Complex[Values, "n bus"], xp: ModuleType = np
+) -> Complex[Values, "n line 2"]:
     """The power that flows into each line with a limit at both of its ends."""
     ends = voltage[:, network.line_ends]
-    return ends * np.einsum("lij,nlj->nli", network.line_admittance, ends).conj()
+    return ends * xp.einsum("lij,nlj->nli", network.line_admittance, ends).conj()
 
 
 def _outside(
-    values: Float[np.ndarray, "n value"], bounds: Float[np.ndarray, "2 value"]
-) -> Float[np.ndarray, "n value"]:
-    return np.maximum(np.maximum(bounds[0] - values, values - bounds[1]), 0)
+    values: Float[Values, "n value"], bounds: Float[np.ndarray, "2 value"], xp: ModuleType
+) -> Float[Values, "n value"]:
+    return xp.maximum(xp.maximum(bounds[0] - values, values - bounds[1]), 0)

@@ -1,23 +1,28 @@
 """A knapsack with several kinds of weight: the most valuable load of a few items that no capacity forbids.
 
 A question is the value of each item, its weight of each kind, and the capacity of each kind; an answer is how many of
-each item are taken. The best answer is that of HiGHS, by SciPy; of several equally good ones it is the one that takes
-most of the first item, then of the second, and so on.
+each item are taken. The best answer is that of HiGHS, by SciPy, or the best of all answers, one by one; of several
+equally good ones it is the one that takes most of the first item, then of the second, and so on.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, NamedTuple
+import functools
+import itertools
+from types import ModuleType
+from typing import Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from pydantic import Field as Setting
 from pydantic import model_validator
 
 from recombine.problems.base import Problem, Repaired, Texts, Violations
-from recombine.problems.checking import ConstraintType
+from recombine.problems.checking import ConstraintType, Values
 from recombine.problems.digits import Field, Numbers
 
+AT_ONCE = 64
+"""Questions for which all answers are compared together."""
 MOST_ANSWERS = 100_000
 """So many answers there may be: more than that, and ties could not be broken within the solver's precision."""
 TIGHTNESS = (0.3, 0.6)
@@ -27,9 +32,9 @@ TIGHTNESS = (0.3, 0.6)
 class Asked(NamedTuple):
     """Questions, taken apart."""
 
-    values: Float[np.ndarray, "n item"]
-    weights: Float[np.ndarray, "n kind item"]
-    capacities: Float[np.ndarray, "n kind"]
+    values: Float[Values, "n item"]
+    weights: Float[Values, "n kind item"]
+    capacities: Float[Values, "n kind"]
 
 
 class Knapsack(Problem):
@@ -50,7 +55,9 @@ class Knapsack(Problem):
     count: int = Setting(default=10, ge=1)
     """How many can be taken together."""
 
-    tolerances: ClassVar[tuple[float, ...]] = (0.0, 0.01, 0.03, 0.1, 0.3)
+    solver: Literal["milp", "listing"] = "milp"
+    """What finds the best answers: an integer program for each question, or a list of all answers for many questions at
+    once, which is much faster where there are few."""
 
     @model_validator(mode="after")
     def _small(self) -> Knapsack:
@@ -60,6 +67,10 @@ class Knapsack(Problem):
                 f"than {MOST_ANSWERS}: take fewer"
             )
         return self
+
+    @property
+    def tolerances(self) -> tuple[float, ...]:
+        return (0.0, 0.01, 0.03, 0.1, 0.3)
 
     @property
     def types(self) -> tuple[ConstraintType, ...]:
@@ -76,14 +87,27 @@ class Knapsack(Problem):
         capacities = np.rint(everything * rng.uniform(*TIGHTNESS, self.kinds))
         return np.concatenate([values, weights.ravel(), capacities]).astype(float)
 
-    def _asked(self, questions: Float[np.ndarray, "n question"]) -> Asked:
-        values, weights, capacities = np.split(
-            questions, [self.items, self.items + self.items * self.kinds], axis=1
-        )
+    def _asked(self, questions: Float[Values, "n question"]) -> Asked:
+        first, last = self.items, self.items * (1 + self.kinds)
+        values, weights, capacities = questions[:, :first], questions[:, first:last], questions[:, last:]
         return Asked(values, weights.reshape(len(questions), self.kinds, self.items), capacities)
 
     def optima(self, questions: Float[np.ndarray, "n question"]) -> Float[np.ndarray, "n answer"]:
-        return np.stack([self._optimum(question) for question in questions])
+        if self.solver == "milp":
+            return np.stack([self._optimum(question) for question in questions])
+        every = np.array(list(itertools.product(range(self.copies + 1), repeat=self.items)), dtype=float)
+        every = every[every.sum(axis=1) <= self.count]
+        rows = range(0, len(questions), AT_ONCE)
+        return every[np.concatenate([self._best(every, questions[row : row + AT_ONCE]) for row in rows])]
+
+    def _best(
+        self, every: Float[np.ndarray, "choice item"], questions: Float[np.ndarray, "n question"]
+    ) -> Int[np.ndarray, " n"]:
+        """The numbers of the best answers; of equally good ones the last, which takes most of the first items."""
+        asked = self._asked(questions)
+        fits = (np.einsum("nki,ci->nkc", asked.weights, every) <= asked.capacities[:, :, None]).all(axis=1)
+        worth = np.where(fits, asked.values @ every.T, -1.0)
+        return len(every) - 1 - worth[:, ::-1].argmax(axis=1)
 
     def _optimum(self, question: Float[np.ndarray, " question"]) -> Float[np.ndarray, " answer"]:
         from scipy.optimize import Bounds, milp
@@ -106,17 +130,20 @@ class Knapsack(Problem):
         return np.rint(found.x) if found.success else np.full(self.items, np.nan)
 
     def violations(
-        self, questions: Float[np.ndarray, "n question"], answers: Float[np.ndarray, "n answer"]
+        self, questions: Float[Values, "n question"], answers: Float[Values, "n answer"], xp: ModuleType = np
     ) -> Violations:
         asked = self._asked(questions)
-        whole = np.abs(answers - np.rint(answers))
-        load = np.einsum("nki,ni->nk", asked.weights, answers)
+        whole = xp.abs(answers - xp.rint(answers))
+        load = xp.einsum("nki,ni->nk", asked.weights, answers)
         found = {
-            "bounds": np.maximum(np.maximum(-answers, answers - self.copies), whole),
+            "bounds": xp.maximum(xp.maximum(-answers, answers - self.copies), whole),
             "count": answers.sum(axis=1, keepdims=True) - self.count,
             "weight": load / asked.capacities - 1,
         }
-        return {name: np.nan_to_num(np.maximum(over, 0), nan=np.inf) for name, over in found.items()}
+        return {
+            name: xp.nan_to_num(xp.maximum(over, 0), nan=xp.inf, posinf=xp.inf)
+            for name, over in found.items()
+        }
 
     def costs(
         self, questions: Float[np.ndarray, "n question"], answers: Float[np.ndarray, "n answer"]
@@ -152,10 +179,12 @@ class Knapsack(Problem):
         capacities = [Field(f"capacity {kind}", digits, 0) for kind in kinds]
         taken = [Field(f"number of item {item}", 1, 0) for item in items]
         left = [Field(f"left of capacity {kind}", digits, 0, signed=True) for kind in kinds]
+        short = self.text == "pairs"
+        numbers = functools.partial(Numbers, group=2 if short else 1, separated=not short)
         return Texts(
-            question=Numbers([*values, *weights, *capacities]),
-            answer=Numbers(taken),
-            steps=Numbers([field for one in taken for field in (one, *left)]),
+            question=numbers([*values, *weights, *capacities]),
+            answer=numbers(taken),
+            steps=numbers([field for one in taken for field in (one, *left)]),
             columns=tuple(range(0, self.items * (self.kinds + 1), self.kinds + 1)),
         )
 

@@ -13,9 +13,10 @@ from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Complex, Float, Int
+from jaxtyping import Complex, Float, Int, Shaped
 
 from recombine.errors import BadInput
+from recombine.problems.checking import Values
 
 Case = Literal["case9", "case14"]
 NO_LIMIT = 9900.0
@@ -24,15 +25,14 @@ NO_LIMIT = 9900.0
 class State(NamedTuple):
     """An answer in per unit and radians."""
 
-    p: Float[np.ndarray, "n generator"]
-    q: Float[np.ndarray, "n generator"]
-    magnitude: Float[np.ndarray, "n bus"]
-    angle: Float[np.ndarray, "n bus"]
+    p: Float[Values, "n generator"]
+    q: Float[Values, "n generator"]
+    magnitude: Float[Values, "n bus"]
+    angle: Float[Values, "n bus"]
 
-    @property
-    def voltage(self) -> Complex[np.ndarray, "n bus"]:
+    def voltage(self, xp: ModuleType = np) -> Complex[Values, "n bus"]:
         """Of each bus, as a complex number."""
-        return self.magnitude * np.exp(1j * self.angle)
+        return self.magnitude * xp.exp(1j * self.angle)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,22 +83,28 @@ class Network:
         names = ("Pg", "Qg", "Vm", "Va")
         return {name: slice(int(ends[index]), int(ends[index + 1])) for index, name in enumerate(names)}
 
-    def state(self, answers: Float[np.ndarray, "n answer"]) -> State:
+    def state(self, answers: Float[Values, "n answer"], xp: ModuleType = np) -> State:
         """Answers in per unit and radians."""
         p, q, magnitude, angle = (answers[:, part] for part in self.parts.values())
-        return State(p / self.base, q / self.base, magnitude, np.radians(angle))
+        return State(p / self.base, q / self.base, magnitude, xp.radians(angle))
 
     def answers(self, state: State) -> Float[np.ndarray, "n answer"]:
         """The other way round."""
         columns = (state.p * self.base, state.q * self.base, state.magnitude, np.degrees(state.angle))
         return np.concatenate(columns, axis=1)
 
-    def demand(self, loads: Float[np.ndarray, "n two_load"]) -> Complex[np.ndarray, "n bus"]:
+    def demand(self, loads: Float[Values, "n two_load"], xp: ModuleType = np) -> Complex[Values, "n bus"]:
         """What loads (first all active, then all reactive) take at each bus, in per unit."""
-        active, reactive = np.split(loads / self.base, 2, axis=1)
-        taken = np.zeros((len(loads), self.buses), dtype=complex)
-        taken[:, self.load_buses] = active + 1j * reactive
-        return taken
+        active, reactive = xp.split(loads / self.base, 2, axis=1)
+        return self.at_buses(active + 1j * reactive, self.load_buses, xp)
+
+    def at_buses(
+        self, values: Shaped[Values, "n some"], buses: Int[np.ndarray, " some"], xp: ModuleType = np
+    ) -> Shaped[Values, "n bus"]:
+        """Values of some buses at their places among all, zero elsewhere."""
+        place = np.zeros(self.buses, dtype=int)
+        place[buses] = np.arange(len(buses))
+        return xp.where(np.isin(np.arange(self.buses), buses), values[:, place], 0)
 
 
 def pypower(module: str) -> ModuleType:

@@ -7,14 +7,16 @@ voltage of every bus. The best answer is that of pypower's optimal power flow, o
 from __future__ import annotations
 
 import functools
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 from pydantic import Field as Setting
 
 from recombine.problems.base import Problem, Repaired, Texts, Violations
-from recombine.problems.checking import ConstraintType
+from recombine.problems.checking import ConstraintType, Values
 from recombine.problems.constraints import types_of, violations_of
 from recombine.problems.digits import Field, Numbers
 from recombine.problems.interior_point import best_answers
@@ -43,7 +45,9 @@ class PowerFlow(Problem):
     """What finds the best answers: pypower one after the other, or the same method for many at once, which
     is much faster. They agree beyond the digits of a text."""
 
-    tolerances: ClassVar[tuple[float, ...]] = (0.001, 0.003, 0.01, 0.03, 0.1)
+    @property
+    def tolerances(self) -> tuple[float, ...]:
+        return (0.001, 0.003, 0.01, 0.03, 0.1) if self.text == "digits" else (0.01, 0.03, 0.1, 0.3)
 
     @property
     def network(self) -> Network:
@@ -66,9 +70,9 @@ class PowerFlow(Problem):
         return np.stack([solved(self.case, question)[0] for question in questions])
 
     def violations(
-        self, questions: Float[np.ndarray, "n question"], answers: Float[np.ndarray, "n answer"]
+        self, questions: Float[Values, "n question"], answers: Float[Values, "n answer"], xp: ModuleType = np
     ) -> Violations:
-        return violations_of(self.network, questions, answers)
+        return violations_of(self.network, questions, answers, xp)
 
     def costs(
         self, questions: Float[np.ndarray, "n question"], answers: Float[np.ndarray, "n answer"]
@@ -83,21 +87,31 @@ class PowerFlow(Problem):
         return corrected(self.network, questions, answers)
 
     def layout(self) -> Texts:
-        def powers(name: str, buses: Int[np.ndarray, " some"]) -> list[Field]:
-            return [_power(f"{name} at bus {bus + 1}") for bus in buses]
+        # In pairs: to 1 MW, 0.0001 and 0.01 degrees, which together are less than 0.01 per unit in every balance. What is
+        # beyond a bound can be said of every number that has one.
+        network, short = self.network, self.text == "pairs"
+        power = functools.partial(Field, whole=3, decimals=0 if short else 2, signed=True)
+        positive = functools.partial(power, signed=not short)
+        small = functools.partial(power, whole=2 if short else 3)
 
-        network = self.network
+        def at(name: str, buses: Int[np.ndarray, " some"], field: Callable[[str], Field]) -> list[Field]:
+            return [field(f"{name} at bus {bus + 1}") for bus in buses]
+
         made, buses = network.generator_buses, range(1, network.buses + 1)
-        active, reactive = powers("Pg", made), powers("Qg", made)
-        magnitudes = [Field(f"Vm of bus {bus}", whole=1, decimals=5) for bus in buses]
-        angles = [Field(f"Va of bus {bus}", whole=2, decimals=3, signed=True) for bus in buses]
-        totals = [_power("total P of loads"), _power("total Q of loads")]
+        active, reactive = at("Pg", made, positive), at("Qg", made, power)
+        magnitudes = [Field(f"Vm of bus {bus}", whole=1, decimals=4 if short else 5) for bus in buses]
+        angles = [
+            Field(f"Va of bus {bus}", whole=2, decimals=2 if short else 3, signed=True) for bus in buses
+        ]
+        loads = [*at("load P", network.load_buses, positive), *at("load Q", network.load_buses, small)]
+        totals = [positive("total P of loads"), power("total Q of loads")]
         answer = [*active, *reactive, *magnitudes, *angles]
-        steps = [*totals, *active, _power("losses"), *angles, *magnitudes, *reactive]
+        steps = [*totals, *active, power("losses"), *angles, *magnitudes, *reactive]
+        numbers = functools.partial(Numbers, group=2 if short else 1, separated=not short)
         return Texts(
-            question=Numbers([*powers("load P", network.load_buses), *powers("load Q", network.load_buses)]),
-            answer=Numbers(answer),
-            steps=Numbers(steps),
+            question=numbers(loads),
+            answer=numbers(answer),
+            steps=numbers(steps),
             columns=tuple(map(steps.index, answer)),
         )
 
@@ -108,10 +122,6 @@ class PowerFlow(Problem):
         made, reactive, magnitude, angle = (answers[:, part] for part in self.network.parts.values())
         losses = made.sum(axis=1, keepdims=True) - totals[:, :1]
         return np.concatenate([totals, made, losses, angle, magnitude, reactive], axis=1)
-
-
-def _power(name: str) -> Field:
-    return Field(name, whole=3, decimals=2, signed=True)
 
 
 @functools.cache

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
 import optax
 import optax.contrib
 from jaxtyping import Array, Float
-from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from recombine.recipes.base import Recipe
 
@@ -49,6 +49,10 @@ def _dimensions(weights: optax.Params) -> optax.Params:
     )
 
 
+def _matrices(weights: optax.Params) -> optax.Params:
+    return jax.tree.map(lambda weight: weight.ndim > 1, weights)
+
+
 def block_muon(block: int, iterations: int) -> optax.GradientTransformation:
     """Muon at unit rate that orthogonalises a matrix by blocks of its units: at most `block` in each.
 
@@ -83,9 +87,17 @@ class Fast(Recipe):
     samples: PositiveInt = 8
     block: PositiveInt = 128
     """A matrix is orthogonalised by blocks of at most so many units."""
+    decay: NonNegativeFloat = 0.0
+    """Weight decay of matrices: each step takes away this share of them, times the rate."""
+
+    later: ClassVar[frozenset[str]] = Recipe.later | {"decay"}
 
     def optimiser(self) -> optax.GradientTransformation:
-        return block_muon(self.block, len(COEFFICIENTS))
+        muon = block_muon(self.block, len(COEFFICIENTS))
+        if not self.decay:
+            return muon
+        # Muon's updates already go downhill, so that what decays is taken away with a sign of its own.
+        return optax.chain(muon, optax.add_decayed_weights(-self.decay, mask=_matrices))
 
     def schedule(self, done: Float[Array, ""]) -> Float[Array, ""]:
         return 1 - done

@@ -14,143 +14,25 @@ from recombine.families.lookup_scan import LookupScan
 from recombine.families.scan import Scan as ScanFamily
 from recombine.models.base import Model
 from recombine.models.encoder_decoder import EncoderDecoder
+from recombine.objectives.next_token import NextToken
 from recombine.probes.base import Measurement
 from recombine.probes.scan_certificate import ScanCertificateMeasurement
+from recombine.probes.scan_commands import ScanCommands
 from recombine.probes.scores import Scores
 from recombine.recipes.fast import Fast
+from recombine.spaces import scan_language as language
 from recombine.spaces.scan import ScanSpace
-from recombine.studies.base import Effect, Study, Tables, ascend, claims_of
+from recombine.studies.base import Effect, Study, Tables, ascend
 from recombine.studies.reduce import at
+from recombine.studies.scan_claims import APART, CLAIMS, FEW, FITS, HARD, JUMP, SCALED, SPLITS
 from recombine.supports.base import SupportKind
 from recombine.supports.compound_divergence import CompoundDivergence
 from recombine.supports.random import Random
-from recombine.supports.scan_split import ScanSplit
+from recombine.supports.scan_split import LONGEST, ScanSplit
 from recombine.training.config import RunConfig
 
 if TYPE_CHECKING:
     from recombine.figures.base import Figure
-
-SPLITS = {
-    "simple": "held out at random",
-    "around-right": "'around right' never seen",
-    "divergent": "compounds as different as can be",
-    "alike": "compounds as alike as can be",
-    "add-jump": "'jump' seen alone only",
-    "length": "longer answers",
-}
-"""The splits in words."""
-HARD = tuple(split for split in SPLITS if split not in ("simple", "alike"))
-SCALED = ("simple", "add-jump", "length")
-"""The splits that are run at every size of network and share of data."""
-
-_claim = claims_of("scan")
-
-FITS = tuple(f"fits-{split}" for split in SPLITS)
-NEEDS = (*FITS, "in-distribution")
-"""Of claims over all splits. The others need what they compare."""
-
-
-def _of(split: str) -> tuple[str, ...]:
-    # Half of the commands are in neither list there, so that a split at random would have more to train on.
-    other = "alike" if split == "divergent" else "simple"
-    return "in-distribution", f"fits-{other}", f"fits-{split}"
-
-
-SCALES = {
-    "width": ("Wider networks", "widest less narrowest"),
-    "layers": ("Deeper networks", "deepest less shallowest"),
-    "share": ("More of the training commands", "all less fewest"),
-}
-
-CLAIMS = (
-    *(
-        _claim(
-            f"fits-{split}",
-            f"The network answers the commands it is trained on ({SPLITS[split]}; exact match).",
-            "above",
-            0.9,
-            role="precondition",
-        )
-        for split in SPLITS
-    ),
-    _claim(
-        "in-distribution",
-        "The network answers commands that were held out at random (exact match).",
-        "above",
-        0.9,
-        role="precondition",
-    ),
-    _claim(
-        "add-jump-fails",
-        "A new verb is not used in known phrases: fewer commands with 'jump' are answered right than commands held out at "
-        "random (exact match, at the largest size).",
-        "greater",
-        0.5,
-        primary=True,
-        needs=_of("add-jump"),
-    ),
-    *(
-        _claim(
-            f"{split}-fails",
-            f"Fewer commands are answered right than where they are held out at random ({SPLITS[split]}; exact match).",
-            "greater",
-            margin,
-            needs=_of(split),
-        )
-        for split, margin in (("length", 0.5), ("around-right", 0.2))
-    ),
-    _claim(
-        "divergent-fails",
-        "Fewer commands are answered right where training and test put the same words together as differently as can be than where "
-        "they do so alike (exact match, as many commands in both).",
-        "greater",
-        0.05,
-        needs=_of("divergent"),
-    ),
-    *(
-        _claim(
-            f"{name}-does-not-close-{split}",
-            f"{said} do not close the gap of {split}: exact match rises by less than this ({how}).",
-            "below",
-            0.1,
-            needs=_of(split),
-        )
-        for name, (said, how) in SCALES.items()
-        for split in ("add-jump", "length")
-    ),
-    _claim(
-        "divergence-tells",
-        "Of the splits that are not drawn at random, those whose compounds diverge more are those that fail more (rank "
-        "correlation over the four, of a number known before training).",
-        "greater",
-        0.3,
-        needs=NEEDS,
-    ),
-    _claim(
-        "unmet-pairs-tell",
-        "Where compounds differ, held-out commands in which two words never met in training are answered right less often than "
-        "others of the same test (exact match).",
-        "greater",
-        0.05,
-        needs=_of("divergent"),
-    ),
-    _claim(
-        "control-is-learned",
-        "The network can learn the control: commands answered by the actions of others, exact match on trained ones.",
-        "above",
-        0.3,
-        role="precondition",
-    ),
-    _claim(
-        "control-fails",
-        "Where commands are answered by the actions of others, held-out ones are not answered right (exact match).",
-        "below",
-        0.05,
-        role="control",
-        needs=("control-is-learned",),
-    ),
-)
-"""Stated before any run that decides, and versioned with this file."""
 
 
 class Scan(Study):
@@ -181,6 +63,7 @@ class Scan(Study):
         "paper": {
             "base": {
                 "family": "scan",
+                "objective": {"kind": "next-token", "groups": 8},
                 "recipe": {"kind": "fast", "tasks": 256, "samples": 1, "steps": 10_000},
                 "every": 500,
                 "validation_tasks": 128,
@@ -205,14 +88,15 @@ class Scan(Study):
         family=ScanFamily(),
         space=ScanSpace(),
         support=ScanSplit(),
-        recipe=Fast(tasks=128, samples=1, steps=600),
-        every=200,
-        validation_tasks=64,
+        objective=NextToken(groups=8),
+        recipe=Fast(tasks=64, samples=1, steps=400),
+        every=400,
+        validation_tasks=32,
     )
     """What all runs share, the recipe included; support and size of the network are set by the sweep."""
     model: field("models", Model) = EncoderDecoder()  # type: ignore[valid-type]
     """The network; its width and its layers are set by the sweep."""
-    widths: tuple[PositiveInt, ...] = (32, 128)
+    widths: tuple[PositiveInt, ...] = (32, 64)
     """Widths of the residual stream, narrowest first. The widest is the size that all splits have."""
     depths: tuple[PositiveInt, ...] = (1, 2)
     """Numbers of layers, fewest first; the most are what all splits have."""
@@ -222,8 +106,10 @@ class Scan(Study):
     """The split of our own: the same words as often, put together as differently as can be. As many commands that are put
     together alike are what it is compared with."""
     control: field("supports", SupportKind) = Random(number=256, reserve=256)  # type: ignore[valid-type]
-    """What the control is trained on: few enough commands to be memorised."""
-    combinations: PositiveInt = 512
+    """What the control is trained on: few enough commands to be memorised. The true language is run on as many besides."""
+    places: PositiveInt = 2 * (language.MOST_WORDS + language.MOST_ACTIONS + 1)
+    """Among so many places tokens stand where they stand at random."""
+    combinations: PositiveInt = 256
     """Commands of each region that are answered after training."""
     replicates: PositiveInt = 8
     """Independent replicates: initialisation, order of the data, and the splits that are drawn."""
@@ -247,20 +133,33 @@ class Scan(Study):
         return [self.usual | {name: value} for name, values in levels.items() for value in values[:-1]]
 
     def _support(self, split: str, share: float) -> SupportKind:
+        if split == FEW:
+            return self.control
         if split == "alike":
             return self.divergent.model_copy(update={"target": 0.0})
-        return self.divergent if split == "divergent" else ScanSplit(split=split, share=share)  # type: ignore[arg-type]
+        name = "length" if split == APART else split
+        return self.divergent if split == "divergent" else ScanSplit(split=name, share=share)  # type: ignore[arg-type]
+
+    def _objective(self, split: str) -> dict[str, Any]:
+        """What a split changes of the objective: where answers are short, training pays for no longer ones."""
+        if split not in ("length", APART):
+            return {}
+        changes = {"answers": LONGEST + 1} | ({"spread": self.places} if split == APART else {})
+        return {"objective": self.base.objective.model_copy(update=changes)}
 
     def runs(self) -> list[tuple[RunConfig, dict[str, Any]]]:
-        cells = [(split, self.usual) for split in SPLITS]
-        cells += [(split, size) for split in SCALED for size in self.smaller]
-        main = self.base.family
-        given = [(main, split, size, self._support(split, size["share"])) for split, size in cells]
-        given.append((LookupScan(), "simple", self.usual, self.control))
+        cells = [(self.base.family, split, self.usual) for split in (*SPLITS, APART, FEW)]
+        cells += [(self.base.family, split, size) for split in SCALED for size in self.smaller]
+        cells.append((LookupScan(), FEW, self.usual))
         found = []
-        for family, split, size, support in given:
+        for family, split, size in cells:
             model = self.model.model_copy(update={"width": size["width"], "layers": size["layers"]})
-            changes = {"family": family, "support": support, "model": type(model).model_validate(dict(model))}
+            changes = {
+                "family": family,
+                "support": self._support(split, size["share"]),
+                "model": type(model).model_validate(dict(model)),
+                **self._objective(split),
+            }
             labels = {"family": family.kind, "split": split, **size}
             found += [
                 (self.run(self.base, seed, **changes), labels | {"replicate": seed}) for seed in self.seeds
@@ -268,7 +167,8 @@ class Scan(Study):
         return found
 
     def measurements(self) -> list[Measurement]:
-        return [Scores(combinations=self.combinations, draws=1, samples=1), ScanCertificateMeasurement()]
+        scores = Scores(combinations=self.combinations, draws=1, samples=1)
+        return [scores, ScanCertificateMeasurement(), ScanCommands()]
 
     def effects(self, tables: Tables) -> list[Effect]:
         def score(
@@ -280,19 +180,23 @@ class Scan(Study):
         met, unmet = (score("divergent", f"accuracy_{one}") for one in ("all_pairs_met", "some_pairs_unmet"))
         fewest = {"width": self.widths[0], "layers": self.depths[0], "share": self.shares[0]}
         apart = np.array([score(split, "compound_divergence") for split in HARD])
+        control = LookupScan().kind
         values = {
-            **{f"fits-{split}": score(split, "accuracy_in") for split in SPLITS},
+            **{name: score(split, "accuracy_in") for split, name in FITS.items()},
             "in-distribution": score("simple"),
+            JUMP: score("add-jump", "right_jump"),
             **{f"{split}-fails": lost[split] for split in HARD},
+            "length-fails-at-trained-places": score("simple") - score(APART),
             **{
                 f"{name}-does-not-close-{split}": score(split) - score(split, **{name: least})
                 for name, least in fewest.items()
-                for split in ("add-jump", "length")
+                for split in SCALED
             },
             "divergence-tells": _ranked(apart, np.array([lost[split] for split in HARD])),
             "unmet-pairs-tell": met - unmet,
-            "control-is-learned": score("simple", "accuracy_in", LookupScan().kind),
-            "control-fails": score("simple", family=LookupScan().kind),
+            "control-is-learned": score(FEW, "accuracy_in", control),
+            "control-fails": score(FEW, family=control),
+            "few-commands-tell-more": score(FEW) - score(FEW, family=control),
         }
         return [Effect(claim, values[claim.name]) for claim in CLAIMS]
 

@@ -13,7 +13,7 @@ from recombine.figures.lines import draw_lines, lines_info
 from recombine.figures.scatter import draw_scatter, scatter_info
 from recombine.spaces import scan_language as language
 from recombine.studies.base import Tables
-from recombine.studies.scan import SPLITS
+from recombine.studies.scan_claims import CELLS
 
 if TYPE_CHECKING:
     from recombine.studies.scan import Scan
@@ -37,7 +37,7 @@ def _by_split(runs: pd.DataFrame) -> Figure:
         runs.reindex(columns=["replicate", "split", *MEASURES]),
         category="split",
         measures=MEASURES,
-        labels=SPLITS,
+        labels=CELLS,
         floor=0.0,
         ceiling=1.0,
         x_title="exact match",
@@ -65,7 +65,7 @@ def _by_size(study: Scan, runs: pd.DataFrame) -> list[Figure]:
             x=name,
             y="accuracy_held_out",
             series="split",
-            labels=SPLITS,
+            labels=CELLS,
             floor=0.0,
             ceiling=1.0,
             x_title=title,
@@ -95,7 +95,7 @@ def _by_length(study: Scan, tables: Tables) -> Figure:
         y="right",
         series="split",
         log=False,
-        labels=SPLITS,
+        labels=CELLS,
         floor=0.0,
         ceiling=1.0,
         x_title="actions in the right answer",
@@ -114,7 +114,7 @@ def _by_certificate(runs: pd.DataFrame) -> Figure:
         "compound_divergence",
         "accuracy_held_out",
         "split",
-        labels=SPLITS,
+        labels=CELLS,
         name="replicate",
         x_title="compound divergence, known before training",
         y_title="exact match, held out",

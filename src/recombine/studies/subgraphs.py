@@ -9,18 +9,39 @@ from jaxtyping import Float
 from pydantic import PositiveInt, model_validator
 
 from recombine.component import field
+from recombine.families.einstein import Einstein
+from recombine.families.graph_family import GraphFamily
 from recombine.families.maximum_sum import MaximumSum
+from recombine.families.multiplication import Multiplication
+from recombine.graphs.multiplication import digit_gains
 from recombine.models.base import Model
 from recombine.models.decoder import Decoder
 from recombine.objectives.next_token import NextToken
 from recombine.probes.base import Measurement
-from recombine.probes.graph_steps import GraphSteps, sayable
-from recombine.probes.scores import Scores
+from recombine.probes.graph_steps import COLUMNS, GraphSteps
 from recombine.recipes.fast import Fast
+from recombine.spaces.instances import InstanceSpace
 from recombine.spaces.lists import ListSpace
-from recombine.studies.base import Effect, Study, Tables, claims_of
+from recombine.spaces.number_pairs import NumberPairs
+from recombine.studies.base import Effect, Study, Tables
 from recombine.studies.reduce import at
+from recombine.studies.subgraphs_claims import (
+    ARMS,
+    CLAIMS,
+    FAILS,
+    FITS,
+    LISTS,
+    PLAIN,
+    PRODUCTS,
+    PUZZLES,
+    QUESTION,
+    STEPS,
+    fails,
+    fits,
+)
+from recombine.supports.leading_instances import LeadingInstances
 from recombine.supports.short_lists import ShortLists
+from recombine.supports.small_factors import SmallFactors
 from recombine.training.config import RunConfig
 
 if TYPE_CHECKING:
@@ -28,94 +49,73 @@ if TYPE_CHECKING:
 
     from recombine.figures.base import Figure
 
-STEPS, QUESTION, PLAIN = "steps", "question only", "steps, plain places"
-ARMS = (STEPS, QUESTION, PLAIN)
-"""All steps are written down; only the answer is; all steps, with tokens at places one after another, of which the later
-ones are never trained."""
+FAMILIES: dict[str, type[GraphFamily]] = {
+    LISTS: MaximumSum,
+    PRODUCTS: Multiplication,
+    PUZZLES: Einstein,
+}
 
-_claim = claims_of("subgraphs")
 
-NEEDS = ("fits-steps",)
+def _tiny(**parts: Any) -> dict[str, Any]:
+    """A problem of the smoke profile."""
+    recipe = {"kind": "fast", "tasks": 16, "samples": 1, "steps": 8}
+    return {"recipe": recipe, "every": 8, "validation_tasks": 8, **parts}
 
-CLAIMS = (
-    _claim(
-        "fits-steps",
-        "With steps, lists of trained lengths that were held out are answered wholly right (exact match).",
-        "above",
-        0.95,
-        role="precondition",
+
+SMOKE = {
+    "lists": _tiny(
+        family={"kind": "maximum-sum", "lists": {"kind": "lists", "longest": 5}},
+        space={"kind": "lists", "longest": 5},
+        support={"kind": "short-lists", "longest": 3, "number": 100, "reserve": 24},
     ),
-    _claim(
-        "fits-question",
-        "Without steps, lists of trained lengths that were held out are answered wholly right (exact match).",
-        "above",
-        0.9,
-        role="precondition",
+    "products": _tiny(
+        family={"kind": "multiplication", "pairs": {"kind": "number-pairs", "left": 2, "right": 2}},
+        space={"kind": "number-pairs", "left": 2, "right": 2},
+        support={"kind": "small-factors", "left": 1, "right": 2, "number": 60, "reserve": 24},
     ),
-    _claim(
-        "fits-plain",
-        "With steps and plain places, lists of trained lengths that were held out are answered wholly right (exact match).",
-        "above",
-        0.95,
-        role="precondition",
+    "puzzles": _tiny(
+        family={"kind": "einstein", "instances": {"kind": "instances", "number": 80}},
+        space={"kind": "instances", "number": 80},
     ),
-    _claim(
-        "longer-lists-fail",
-        "With all steps written down, longer lists than those trained on are answered right far less often (exact match, "
-        "trained lengths less longer ones).",
-        "greater",
-        0.4,
-        primary=True,
-        needs=NEEDS,
-    ),
-    _claim(
-        "longer-lists-fail-without-steps",
-        "The same where only the answer is said.",
-        "greater",
-        0.4,
-        needs=("fits-question",),
-    ),
-    _claim(
-        "places-are-not-all",
-        "Places that were never trained are not the reason: longer lists fail as well where tokens stand at random places in "
-        "training (exact match, random places less plain ones).",
-        "below",
-        0.2,
-        needs=("fits-steps", "fits-plain"),
-    ),
-    _claim(
-        "depth-hurts",
-        "In longer lists the share of steps that are right with all that they follow from falls with depth (shallower half "
-        "less deeper half; by its definition it cannot rise, so that only how much it falls is asked).",
-        "greater",
-        0.1,
-        needs=NEEDS,
-    ),
-    _claim(
-        "errors-propagate",
-        "In longer lists more steps are wrong because of wrong ones before them than by themselves (share of steps, "
-        "propagation less local).",
-        "greater",
-        0.02,
-        needs=NEEDS,
-    ),
-    _claim(
-        "seen-subgraphs-are-right",
-        "In longer lists, steps that are right with all that they follow from have subgraphs that were more frequent in training "
-        "than those of other steps of the same kind, depth and length (log2 of 1 + frequency).",
-        "greater",
-        0.1,
-        needs=NEEDS,
-    ),
-)
-"""Stated before any run that decides, and versioned with this file."""
+    "model": {"kind": "decoder", "width": 16, "layers": 1, "heads": 2},
+    "replicates": 2,
+}
+PAPER = {
+    "lists": {
+        "family": {"kind": "maximum-sum", "lists": {"kind": "lists", "longest": 10}},
+        "space": {"kind": "lists", "longest": 10},
+        "support": {"kind": "short-lists", "longest": 5, "number": 200_000, "tilt": 1},
+        "recipe": {"kind": "fast", "tasks": 256, "samples": 1, "steps": 20_000},
+        "every": 1000,
+        "validation_tasks": 128,
+    },
+    "products": {
+        "family": {"kind": "multiplication", "pairs": {"kind": "number-pairs", "left": 4, "right": 4}},
+        "space": {"kind": "number-pairs", "left": 4, "right": 4},
+        "support": {"kind": "small-factors", "left": 3, "right": 2, "number": 60_000},
+        "recipe": {"kind": "fast", "tasks": 256, "samples": 1, "steps": 20_000},
+        "every": 1000,
+        "validation_tasks": 128,
+    },
+    "puzzles": {
+        "family": {"kind": "einstein", "names": 8, "instances": {"kind": "instances", "number": 8000}},
+        "space": {"kind": "instances", "number": 8000},
+        "support": {"kind": "leading-instances", "block": 8},
+        "recipe": {"kind": "fast", "tasks": 256, "samples": 1, "steps": 20_000},
+        "every": 1000,
+        "validation_tasks": 128,
+    },
+    "model": {"kind": "decoder", "width": 256, "layers": 6},
+    "replicates": 12,
+}
+"""The fields of these two profiles; `laptop` has the defaults."""
 
 
 class Subgraphs(Study):
-    """Decoders that find the largest sum of entries of a list, no two of them neighbours, trained on short lists.
+    """Decoders that solve problems whose solution is a graph of steps, trained on small ones and tested on larger ones.
 
-    The steps of the solution are a graph, so every token that a network writes is a node that can be right, restored, wrong
-    because of its parents, or wrong by itself.
+    Lists of which the largest sum of entries is sought, no two of them neighbours; products of two numbers; Einstein's puzzles. Every
+    token that a network writes is a node that can be right, restored, wrong because of its parents, or wrong by itself.
     """
 
     kind: Literal["subgraphs"] = "subgraphs"
@@ -123,157 +123,180 @@ class Subgraphs(Study):
         "Does a network that writes its steps down compute, or does it match subgraphs that it has seen?"
     )
     profiles: ClassVar[dict[str, dict[str, Any]]] = {
-        "smoke": {
-            "base": {
-                "family": {"kind": "maximum-sum", "lists": {"kind": "lists", "longest": 4}},
-                "space": {"kind": "lists", "longest": 4},
-                "support": {"kind": "short-lists", "longest": 3, "number": 100, "reserve": 24},
-                "recipe": {"kind": "fast", "tasks": 16, "samples": 1, "steps": 8},
-                "every": 8,
-                "validation_tasks": 8,
-            },
-            "model": {"kind": "decoder", "width": 16, "layers": 1, "heads": 2},
-            "spread": 24,
-            "replicates": 2,
-        },
+        "smoke": SMOKE,
         "demo": {"replicates": 4},
         "laptop": {},
-        "paper": {
-            "base": {
-                "family": {"kind": "maximum-sum", "lists": {"kind": "lists", "longest": 10}},
-                "space": {"kind": "lists", "longest": 10},
-                "support": {"kind": "short-lists", "longest": 5, "number": 200_000},
-                "recipe": {"kind": "fast", "tasks": 256, "samples": 1, "steps": 20_000},
-                "every": 1000,
-                "validation_tasks": 128,
-            },
-            "model": {"kind": "decoder", "width": 256, "layers": 6},
-            "spread": 128,
-            "replicates": 12,
-        },
+        "paper": PAPER,
     }
-    cells: ClassVar[tuple[str, ...]] = ("arm",)
+    cells: ClassVar[tuple[str, ...]] = ("problem", "arm")
     shown: ClassVar[tuple[str, ...]] = (
-        "accuracy_in",
-        "accuracy_held_out",
-        "share_correct_in",
+        "exact_in",
+        "exact_beyond",
+        "result_beyond",
+        "flawed_beyond",
         "share_correct_beyond",
         "share_propagation_beyond",
         "share_local_beyond",
+        "step_error_beyond",
+        "step_recovery_beyond",
         "bound_beyond",
     )
 
-    base: RunConfig = RunConfig(
+    lists: RunConfig = RunConfig(
         family=MaximumSum(),
         space=ListSpace(),
-        support=ShortLists(),
+        support=ShortLists(longest=4, tilt=1),
         model=Decoder(),
-        recipe=Fast(tasks=128, samples=1, steps=1000),
-        every=250,
+        recipe=Fast(tasks=64, samples=1, steps=1000),
+        every=500,
         validation_tasks=64,
     )
-    """What all runs share, the recipe included; whether steps are written and where tokens stand is set by the sweep."""
-    model: field("models", Model) = Decoder()  # type: ignore[valid-type]
-    spread: PositiveInt = 64
-    """Below this number lie the random places at which tokens stand."""
+    """Maximum sums. Whether steps are written and where tokens stand is set by the sweep."""
+    products: RunConfig = RunConfig(
+        family=Multiplication(),
+        space=NumberPairs(),
+        support=SmallFactors(),
+        model=Decoder(),
+        recipe=Fast(tasks=64, samples=1, steps=1000),
+        every=500,
+        validation_tasks=64,
+    )
+    """Multiplication."""
+    puzzles: RunConfig = RunConfig(
+        family=Einstein(names=8, instances=InstanceSpace(number=2400)),
+        space=InstanceSpace(number=2400),
+        support=LeadingInstances(block=8),
+        model=Decoder(),
+        recipe=Fast(tasks=64, samples=1, steps=1000),
+        every=500,
+        validation_tasks=64,
+    )
+    """Einstein's puzzle."""
+    model: field("models", Model) = Decoder(width=64)  # type: ignore[valid-type]
+    spread: PositiveInt = 2
+    """Random places at which tokens stand are so many times as many as the longest prompt and answer have tokens."""
     replicates: PositiveInt = 8
-    """Independent replicates: lists, initialisation and order of the data."""
+    """Independent replicates: what is trained on, initialisation and order of the data."""
 
     @model_validator(mode="after")
-    def _lists(self) -> Self:
-        family, support = self.base.family, self.base.support
-        if not (isinstance(family, MaximumSum) and family.steps and isinstance(support, ShortLists)):
-            raise ValueError(
-                f"base is {family.kind} on {support.kind}: it must be maximum-sum with its steps, on short-lists"
-            )
+    def _graphs(self) -> Self:
+        for problem, config in self.problems.items():
+            wanted = FAMILIES[problem].model_fields["kind"].default
+            if not (isinstance(config.family, FAMILIES[problem]) and config.family.steps):
+                raise ValueError(f"{problem} is {config.family.kind}: it must be {wanted}, with its steps")
         return self
 
     @property
-    def longest(self) -> int:
-        """The length of the longest lists that are trained on."""
-        support = self.base.support
-        assert isinstance(support, ShortLists)
-        return support.longest
+    def problems(self) -> dict[str, RunConfig]:
+        """The problems by name."""
+        return {LISTS: self.lists, PRODUCTS: self.products, PUZZLES: self.puzzles}
+
+    def family(self, problem: str) -> GraphFamily:
+        """The family of a problem, with steps."""
+        family = self.problems[problem].family
+        assert isinstance(family, GraphFamily)
+        return family
+
+    def _parts(self, problem: str, arm: str) -> dict[str, Any]:
+        """What an arm of a problem has of its own."""
+        family = self.family(problem).model_copy(update={"steps": arm != QUESTION})
+        spread = 0 if arm == PLAIN else self.spread * (family.longest_prompt + family.longest)
+        support = self.problems[problem].support
+        # The largest that is trained on: beyond its length training would pay for pads.
+        prompts = answers = 0
+        if isinstance(support, ShortLists):
+            prompts, answers = family.lengths(support.longest)
+        elif isinstance(support, SmallFactors):
+            prompts, answers = family.lengths(10 * support.left + support.right)
+        return {
+            "family": family,
+            "objective": NextToken(spread=spread, prompts=prompts, answers=answers),
+            "model": self.model,
+        }
 
     def runs(self) -> list[tuple[RunConfig, dict[str, Any]]]:
-        family = self.base.family
-        arms = {
-            STEPS: (family, NextToken(spread=self.spread)),
-            QUESTION: (family.model_copy(update={"steps": False}), NextToken(spread=self.spread)),
-            PLAIN: (family, NextToken()),
-        }
         return [
-            (
-                self.run(self.base, seed, family=own, objective=objective, model=self.model),
-                {"arm": arm, "replicate": seed},
-            )
-            for arm, (own, objective) in arms.items()
+            (self.run(config, seed, **parts), {"problem": problem, "arm": arm, "replicate": seed})
+            for problem, config in self.problems.items()
+            for arm in ARMS[problem]
+            for parts in [self._parts(problem, arm)]
             for seed in self.seeds
         ]
 
     def measurements(self) -> list[Measurement]:
-        return [Scores(combinations=2048, draws=1, samples=1), GraphSteps()]
+        return [GraphSteps()]
 
-    def by_length(self, tables: Tables) -> pd.DataFrame:
-        """Held-out lists: arm, replicate, length, and whether the answer is wholly right.
+    def part(
+        self, tables: Tables, part: str, problem: str | None = None, arm: str | None = None
+    ) -> pd.DataFrame:
+        """A part of the table of `graph-steps`: `answers`, `result` or `steps`, of one problem and arm or of all."""
+        frame = tables.others["graph-steps"].reindex(columns=["problem", "arm", "replicate", *COLUMNS])
+        for name, value in (("part", part), ("problem", problem), ("arm", arm)):
+            frame = frame if value is None else frame[frame[name] == value]
+        return frame
 
-        Without lists whose sums are larger than any in training, as their words would be new.
-        """
-        frame = tables.combinations.reindex(columns=["arm", "replicate", "region", "combination", "whole"])
-        frame = frame[frame["region"] == "held_out"]
-        names = frame["combination"].astype(str)
-        kept = names.map({name: self._sayable(name) for name in names.unique()}).astype(bool)
-        return frame.assign(length=names.str.count(" ") + 1, right=frame["whole"].astype(float))[kept]
-
-    def _sayable(self, name: str) -> bool:
-        space = self.base.space
-        assert isinstance(space, ListSpace)
-        row = space.of(np.array([name.split()], dtype=int))
-        return bool(sayable(space, row, self.longest)[0])
-
-    def accuracy(self, tables: Tables, arm: str, beyond: bool) -> Float[np.ndarray, " replicate"]:
-        """Exact match on held-out lists of trained lengths, or on longer ones: mean over lengths."""
-        frame = self.by_length(tables)
-        own = frame[(frame["arm"] == arm) & ((frame["length"] > self.longest) == beyond)]
-        means = own.groupby(["replicate", "length"])["right"].mean().groupby("replicate").mean()
-        return means.reindex(list(self.seeds)).to_numpy(dtype=float)
-
-    def by_depth(self, tables: Tables, arm: str = STEPS) -> pd.DataFrame:
-        """Steps of longer lists: replicate, depth, and the share of each label."""
-        frame = tables.others["graph-steps"].reindex(
-            columns=["arm", "replicate", "length", "depth", "label", "nodes"]
+    def _slips(self, tables: Tables) -> Float[np.ndarray, " replicate"]:
+        """Slips of the deeper half of steps less those of the shallower half, within operations and lengths."""
+        frame = self.part(tables, "steps", LISTS, STEPS)
+        frame = frame[frame["beyond"].astype(bool)]
+        cells = frame.groupby(["replicate", "size", "step"])["place"]
+        deep = frame["place"] > (cells.transform("min") + cells.transform("max")) / 2
+        sums = (
+            frame.assign(deep=deep).groupby(["replicate", "size", "step", "deep"])[["slips", "sound"]].sum()
         )
-        own = frame[(frame["arm"] == arm) & (frame["length"] > self.longest)]
-        wide = own.pivot_table(index=["replicate", "depth"], columns="label", values="nodes", aggfunc="sum")
-        return wide.div(wide.sum(axis=1), axis=0).reset_index()
+        rates = (sums["slips"] / sums["sound"].where(sums["sound"] > 0)).unstack("deep")
+        rates = rates.reindex(columns=[False, True])
+        rise = (rates[True] - rates[False]).groupby("replicate").mean()
+        return rise.reindex(list(self.seeds)).to_numpy(dtype=float)
 
-    def _depth_effect(self, tables: Tables) -> Float[np.ndarray, " replicate"]:
-        frame = self.by_depth(tables).reindex(columns=["replicate", "depth", "correct"])
-        if frame.empty:
-            return np.full(len(self.seeds), np.nan)
-        middle = frame["depth"].max() / 2
-        halves = [
-            frame[chosen].groupby("replicate")["correct"].mean()
-            for chosen in (frame["depth"] <= middle, frame["depth"] > middle)
-        ]
-        return (halves[0] - halves[1]).reindex(list(self.seeds)).to_numpy(dtype=float)
+    def by_digit(self, tables: Tables, arm: str) -> pd.DataFrame:
+        """Digits of products: replicate, size, beyond, place, right, and what digits of the factors tell of them."""
+        frame = self.part(tables, "result", PRODUCTS, arm)
+        gain, skill = [], []
+        for size, place, share in zip(
+            frame["size"].astype(int),
+            frame["place"].astype(int),
+            frame["right"] / frame["number"],
+            strict=True,
+        ):
+            told = digit_gains(*divmod(size, 10))
+            gain.append(told.gain[place - 1])
+            skill.append((share - told.common[place - 1]) / (1 - told.common[place - 1]))
+        return frame.assign(accuracy=frame["right"] / frame["number"], gain=gain, skill=skill)
+
+    def _told(self, tables: Tables) -> Float[np.ndarray, " replicate"]:
+        """Skill at digits that are told most less skill at those told least, in larger products; mean over sizes."""
+        frame = self.by_digit(tables, QUESTION)
+        frame = frame[frame["beyond"].astype(bool) & (frame["size"] % 10 > 1) & (frame["size"] // 10 > 1)]
+        cells = frame.groupby(["replicate", "size"])["gain"]
+        rank, half = cells.rank(method="first"), cells.transform("size") // 2
+        most, least = rank > cells.transform("size") - half, rank <= half
+        means = [frame[one].groupby(["replicate", "size"])["skill"].mean() for one in (most, least)]
+        return (
+            (means[0] - means[1]).groupby("replicate").mean().reindex(list(self.seeds)).to_numpy(dtype=float)
+        )
+
+    def _skill(self, tables: Tables) -> Float[np.ndarray, " replicate"]:
+        frame = self.by_digit(tables, QUESTION)
+        own = frame[~frame["beyond"].astype(bool)].groupby("replicate")["skill"].mean()
+        return own.reindex(list(self.seeds)).to_numpy(dtype=float)
 
     def effects(self, tables: Tables) -> list[Effect]:
-        def run(name: str) -> Float[np.ndarray, " replicate"]:
-            return at(tables.runs, name, self.seeds, arm=STEPS)
+        def run(name: str, problem: str = LISTS, arm: str = STEPS) -> Float[np.ndarray, " replicate"]:
+            return at(tables.runs, name, self.seeds, problem=problem, arm=arm)
 
-        inside = {arm: self.accuracy(tables, arm, beyond=False) for arm in ARMS}
-        beyond = {arm: self.accuracy(tables, arm, beyond=True) for arm in ARMS}
-        values = {
-            "fits-steps": inside[STEPS],
-            "fits-question": inside[QUESTION],
-            "fits-plain": inside[PLAIN],
-            "longer-lists-fail": inside[STEPS] - beyond[STEPS],
-            "longer-lists-fail-without-steps": inside[QUESTION] - beyond[QUESTION],
-            "places-are-not-all": beyond[STEPS] - beyond[PLAIN],
-            "depth-hurts": self._depth_effect(tables),
-            "errors-propagate": run("share_propagation_beyond") - run("share_local_beyond"),
-            "seen-subgraphs-are-right": run("frequency_of_right_beyond"),
+        values = {fits(*cell): run("exact_in", *cell) for cell in FITS}
+        values |= {fails(*cell): run("exact_in", *cell) - run("exact_beyond", *cell) for cell in FAILS}
+        for problem, end in ((LISTS, ""), (PRODUCTS, "-products")):
+            shares = [run(f"share_{label}_beyond", problem) for label in ("propagation", "local")]
+            values[f"errors-propagate{end}"] = shares[0] - shares[1]
+            values[f"seen-subgraphs-are-right{end}"] = run("frequency_of_right_beyond", problem)
+        values |= {
+            "places-are-not-all": run("exact_beyond") - run("exact_beyond", LISTS, PLAIN),
+            "slips-rise-with-depth": self._slips(tables),
+            "bound-holds": run("above_bound_beyond"),
+            "told-digits-are-right": self._told(tables),
+            "results-are-learned": self._skill(tables),
         }
         return [Effect(claim, values[claim.name]) for claim in CLAIMS]
 

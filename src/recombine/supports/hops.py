@@ -75,11 +75,12 @@ class Hops(SupportKind):
         self.require_possible(space)
         facts = 2 if self.chain != "three-hop" else 3
         expected = int(space.size * self.seen**facts * 0.8)
-        if self.number + self.reserve > expected:
+        half = self.reserve // 2
+        if self.number + half > expected:
             raise BadInput(
-                f"About {expected} inputs of this space have facts for training, fewer than number={self.number} and "
+                f"About {expected} inputs of this space have facts for training, fewer than number={self.number} and half of "
                 f"reserve={self.reserve}.",
-                fix=f"number={max(1, expected - self.reserve)}, or more tokens",
+                fix=f"number={max(1, expected - half)}, or more tokens",
             )
 
     def length(self, space: Space) -> int:

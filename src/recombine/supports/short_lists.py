@@ -1,8 +1,8 @@
-"""Lists up to a length are trained on, each length as often; longer ones are held out, and some of every length."""
+"""Lists up to a length are trained on; longer ones are held out, and some of every length."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Int
@@ -30,8 +30,12 @@ class ShortLists(SupportKind):
     """The length of the longest lists that are trained on."""
     number: int = Field(default=8000, ge=1, le=SMALL // 2)
     """The most lists of each length that are trained on; fewer where there are fewer."""
+    tilt: float = Field(default=0.0, ge=0)
+    """Lists of n numbers are as frequent as n to this power: 0 for each length as often."""
     reserve: int = Field(default=128, ge=1, le=SMALL // 4)
     """The most lists of each length that are held out; of short ones at most a fifth of all."""
+
+    later: ClassVar[frozenset[str]] = frozenset({"tilt"})
 
     def obstacle(self, space: Space) -> BadInput | None:
         if not isinstance(space, ListSpace):
@@ -77,7 +81,7 @@ class ShortLists(SupportKind):
             rows = _lists(space, length, number + reserve, np.random.default_rng([seed, 47, length]))
             held_out.append(rows[:reserve])
             trained.append(rows[reserve:])
-            weights.append(np.full(number, 1 / max(1, number)))
+            weights.append(np.full(number, length**self.tilt / max(1, number)))
         return Listed(space, np.concatenate(trained), np.concatenate(weights), np.concatenate(held_out))
 
 

@@ -1,0 +1,40 @@
+"""Whether a network answers single commands of SCAN, each by name."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from recombine.errors import BadInput
+from recombine.families.scan import Scan
+from recombine.models.base import Network
+from recombine.probes.base import Measured, Measurement
+from recombine.probes.scores import ScoreTask
+from recombine.probes.tasks import over_tasks
+from recombine.spaces import scan_language as language
+from recombine.training.prepare import Setting
+from recombine.training.streams import Stream
+
+
+class ScanCommands(Measurement):
+    """Exact match of each command (0 or 1), trained or not."""
+
+    kind: Literal["scan-commands"] = "scan-commands"
+    commands: tuple[str, ...] = Field(default=("jump",), min_length=1)
+    """The commands, in words."""
+
+    def measure(self, setting: Setting, network: Network) -> Measured:
+        family = setting.config.family
+        if not isinstance(family, Scan):
+            raise BadInput(f"Commands of SCAN were asked of the family {family.kind!r}.", fix="family=scan")
+        rows = np.stack([language.parse(command) for command in self.commands])
+        compute = ScoreTask(family, setting.config.objective, 1)
+        scores = over_tasks(compute, setting, network, rows, Stream.TEST, "commands", len(rows))
+        right = scores["whole"].astype(float)
+        summary = {
+            f"right_{command.replace(' ', '_')}": float(one)
+            for command, one in zip(self.commands, right, strict=True)
+        }
+        return Measured(summary, {})

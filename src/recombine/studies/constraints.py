@@ -1,0 +1,266 @@
+"""Networks that answer optimisation problems satisfy some constraints and not others: is their plateau the easy ones?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+from jaxtyping import Float
+from pydantic import PositiveInt, model_validator
+
+from recombine.families.problem import Problem as ProblemFamily
+from recombine.models.base import Model
+from recombine.models.decoder import Decoder
+from recombine.models.encoder_decoder import EncoderDecoder
+from recombine.objectives.constraint_reward import ConstraintReward
+from recombine.objectives.next_token import NextToken
+from recombine.probes.base import Measurement
+from recombine.probes.constraint_rates import ConstraintRates
+from recombine.problems.base import Problem
+from recombine.problems.knapsack import Knapsack
+from recombine.problems.power_flow import PowerFlow
+from recombine.recipes.fast import Fast
+from recombine.spaces.instances import InstanceSpace
+from recombine.studies.base import Effect, Study, Tables, ascend
+from recombine.studies.constraints_claims import CLAIMS, LARGE, PACKING, PLAIN, REWARD, SMALL, STEPS
+from recombine.studies.reduce import at
+from recombine.supports.random import Random
+from recombine.training.config import RunConfig
+
+if TYPE_CHECKING:
+    from recombine.figures.base import Figure
+
+DECODER, ENCODER = "decoder", "encoder-decoder"
+
+
+class Constraints(Study):
+    """Sequence models that say, in digits, the optimal power flow of small networks, and a knapsack's best load.
+
+    Sizes and architectures are varied on the network of 9 buses; intermediate steps, a reward for constraints that hold, and
+    the other problems are run at one size. Every rate stands beside that of the mean answer.
+    """
+
+    kind: Literal["constraints"] = "constraints"
+    question: ClassVar[str] = (
+        "Networks that answer optimisation problems satisfy some constraints and not others: is their plateau the easy ones?"
+    )
+    profiles: ClassVar[dict[str, dict[str, Any]]] = {
+        "smoke": {
+            "base": {
+                "family": "problem",
+                "space": {"kind": "instances", "number": 48},
+                "support": {"kind": "random", "held_out": 0.5, "require_connected": False},
+                "recipe": {"kind": "fast", "tasks": 4, "samples": 1, "steps": 4},
+                "every": 4,
+                "validation_tasks": 4,
+            },
+            "widths": (8, 16),
+            "heads": 2,
+            "layers": 1,
+            "models": ("decoder",),
+            "asked": (SMALL, PACKING),
+            "arms": (PLAIN, REWARD),
+            "draws": 2,
+            "rewarded": 2,
+            "instances": 16,
+            "replicates": 2,
+        },
+        "demo": {"replicates": 4},
+        "laptop": {},
+        "paper": {
+            "base": {
+                "family": "problem",
+                "space": {"kind": "instances", "number": 12_000},
+                "support": {"kind": "random", "held_out": 0.1, "require_connected": False},
+                "recipe": {"kind": "fast", "tasks": 256, "samples": 1, "steps": 20_000},
+                "every": 1000,
+                "validation_tasks": 64,
+            },
+            "widths": (64, 128, 256),
+            "layers": 4,
+            "rewarded": 32,
+            "instances": 1024,
+            "replicates": 12,
+        },
+    }
+    cells: ClassVar[tuple[str, ...]] = ("problem", "model", "width", "arm")
+    shown: ClassVar[tuple[str, ...]] = (
+        "total_network",
+        "bounds_network",
+        "hard_network",
+        "every_network",
+        "gap_network",
+        "error_in",
+        "error_network",
+        "malformed_network",
+        "total_mean",
+        "hard_mean",
+        "error_mean",
+        "total_nearest",
+        "hard_nearest",
+        "total_network_repaired",
+        "every_network_repaired",
+        "total_mean_repaired",
+    )
+
+    base: RunConfig = RunConfig(
+        family=ProblemFamily(),
+        space=InstanceSpace(number=1024),
+        support=Random(held_out=0.25, require_connected=False),
+        model=Decoder(),
+        recipe=Fast(rate=0.05, tasks=32, samples=1, steps=400),
+        every=200,
+        validation_tasks=16,
+    )
+    """What all runs share, the recipe included; problem, network and what is shown of an answer are set by the sweep."""
+    widths: tuple[PositiveInt, ...] = (16, 32, 48)
+    """Widths of the residual stream, narrowest first. The middle one is that of the arms which have one size."""
+    models: tuple[Literal["decoder", "encoder-decoder"], ...] = ("decoder", "encoder-decoder")
+    """The architectures that are run at every size, the decoder among them. What is left out here, or of `asked` and `arms`, takes
+    time to compile; its claims are then not decided."""
+    asked: tuple[Literal["9 buses", "14 buses", "knapsack"], ...] = ("9 buses", "14 buses", "knapsack")
+    """The problems."""
+    arms: tuple[Literal["answer only", "with steps", "with reward"], ...] = (
+        "answer only",
+        "with steps",
+        "with reward",
+    )
+    """What training shows and rewards."""
+    layers: PositiveInt = 2
+    heads: PositiveInt = 4
+    items: int = 5
+    """Items of the knapsack, of which there are two each; six fit in."""
+    weight: float = 1.0
+    """Of the reward, beside cross-entropy."""
+    rewarded: PositiveInt = 8
+    """Tasks of a batch to which answers are drawn for the reward."""
+    draws: PositiveInt = 4
+    """Answers that are drawn to each."""
+    instances: PositiveInt = 256
+    """Instances of each side that are answered after training."""
+    replicates: PositiveInt = 8
+    """Independent replicates: instances, which of them are held out, initialisation and order of the data."""
+
+    @model_validator(mode="after")
+    def _sizes(self) -> Self:
+        ascend(self, "widths")
+        if not isinstance(self.base.family, ProblemFamily):
+            raise ValueError(
+                f"base is {self.base.family.kind}: the constraints are those of the family 'problem'"
+            )
+        return self
+
+    @property
+    def usual(self) -> int:
+        """The width of the arms that have one."""
+        return self.widths[len(self.widths) // 2]
+
+    @property
+    def problems(self) -> dict[str, Problem]:
+        """The problems by their names."""
+        return {
+            SMALL: PowerFlow(case="case9", solver="batched", text="pairs"),
+            LARGE: PowerFlow(case="case14", solver="batched", text="pairs"),
+            PACKING: Knapsack(items=self.items, count=self.items + 1, solver="listing", text="pairs"),
+        }
+
+    @property
+    def grid(self) -> list[dict[str, Any]]:
+        """The labels of all arms."""
+        made = [(SMALL, model, width, PLAIN) for model in self.models for width in self.widths]
+        made += [(SMALL, DECODER, self.usual, arm) for arm in self.arms if arm != PLAIN]
+        made += [(LARGE, DECODER, self.usual, PLAIN)]
+        made += [(PACKING, DECODER, self.usual, arm) for arm in self.arms]
+        return [dict(zip(self.cells, labels, strict=True)) for labels in made if labels[0] in self.asked]
+
+    def _changes(self, labels: dict[str, Any]) -> dict[str, Any]:
+        problem, steps = self.problems[labels["problem"]], labels["arm"] == STEPS
+        size = {"width": labels["width"], "layers": self.layers, "heads": self.heads}
+        model: Model = Decoder(**size) if labels["model"] == DECODER else EncoderDecoder(**size)
+        reward = ConstraintReward(problem=problem, weight=self.weight, tasks=self.rewarded, draws=self.draws)
+        return {
+            "family": ProblemFamily(problem=problem, steps=steps),
+            "model": model,
+            "objective": reward if labels["arm"] == REWARD else NextToken(),
+        }
+
+    def runs(self) -> list[tuple[RunConfig, dict[str, Any]]]:
+        return [
+            (self.run(self.base, seed, **self._changes(labels)), labels | {"replicate": seed})
+            for labels in self.grid
+            for seed in self.seeds
+        ]
+
+    def measurements(self) -> list[Measurement]:
+        return [ConstraintRates(instances=self.instances)]
+
+    def values(
+        self, tables: Tables, name: str, problem: str = SMALL, **labels: Any
+    ) -> Float[np.ndarray, " replicate"]:
+        """A number of one arm: that of the plain decoder of the usual size unless labels say else."""
+        wanted = {"model": DECODER, "width": self.usual, "arm": PLAIN} | labels
+        return at(tables.runs, name, self.seeds, problem=problem, **wanted)
+
+    def _everywhere(self, tables: Tables, name: str, problem: str) -> Float[np.ndarray, "arm replicate"]:
+        arms = [labels for labels in self.grid if labels["problem"] == problem]
+        none = np.full(len(self.seeds), np.nan)
+        return np.array([self.values(tables, name, **labels) for labels in arms] or [none])
+
+    def effects(self, tables: Tables) -> list[Effect]:
+        def got(name: str, problem: str = SMALL, **labels: Any) -> Float[np.ndarray, " replicate"]:
+            return self.values(tables, name, problem, **labels)
+
+        most: dict[str, Any] = {"width": self.widths[-1]}
+
+        def fit(problem: str, **labels: Any) -> Float[np.ndarray, " replicate"]:
+            return got("error_in", problem, **labels) / got("error_mean", problem, **labels)
+
+        def over(problem: str, **labels: Any) -> Float[np.ndarray, " replicate"]:
+            return got("bounds_network", problem, **labels) - got("hard_network", problem, **labels)
+
+        def beyond(other: str, problem: str = SMALL, **labels: Any) -> Float[np.ndarray, " replicate"]:
+            return got("total_network", problem, **labels) - got(other, problem, **labels)
+
+        def lift(arm: str, problem: str = SMALL) -> Float[np.ndarray, " replicate"]:
+            return got("hard_network", problem, arm=arm) - got("hard_network", problem)
+
+        def spread(model: str) -> Float[np.ndarray, " replicate"]:
+            return np.ptp([got("total_network", model=model, width=one) for one in self.widths], axis=0)
+
+        plain = [{"model": model, "width": width} for model in (DECODER, ENCODER) for width in self.widths]
+        values = {
+            **{
+                f"well-formed-{short}": 1 - self._everywhere(tables, "malformed_network", problem).max(axis=0)
+                for short, problem in (("9", SMALL), ("14", LARGE), ("knapsack", PACKING))
+            },
+            "fits-9": fit(SMALL, **most),
+            "fits-14": fit(LARGE),
+            "fits-knapsack": fit(PACKING),
+            "bounds-not-balance": np.min([over(SMALL, **labels) for labels in plain], axis=0),
+            "bounds-not-balance-14": over(LARGE),
+            "bounds-not-weight": over(PACKING),
+            "size-changes-little-decoder": spread(DECODER),
+            "size-changes-little-encoder-decoder": spread(ENCODER),
+            "architecture-changes-little": got("total_network", model=ENCODER, **most)
+            - got("total_network", **most),
+            "error-falls": got("error_network", width=self.widths[0]) - got("error_network", **most),
+            "balance-stays-low": got("hard_network", **most),
+            "plateau-is-the-mean-9": beyond("total_mean", **most),
+            "plateau-is-the-mean-14": beyond("total_mean", LARGE),
+            "plateau-is-the-mean-knapsack": beyond("total_mean", PACKING),
+            "plateau-is-the-box-9": beyond("share_box", **most),
+            "plateau-is-the-box-14": beyond("share_box", LARGE),
+            "steps-do-not-lift": lift(STEPS),
+            "reward-does-not-lift": lift(REWARD),
+            "reward-works-where-it-can": lift(REWARD, PACKING),
+            "newton-repairs-9": got("total_network_repaired", **most),
+            "newton-repairs-14": got("total_network_repaired", LARGE),
+            "newton-needs-no-network": got("total_network_repaired", **most)
+            - got("total_mean_repaired", **most),
+        }
+        return [Effect(claim, values[claim.name]) for claim in CLAIMS]
+
+    def figures(self, tables: Tables) -> list[Figure]:
+        from recombine.studies.constraints_figures import figures
+
+        return figures(self, tables)

@@ -1,0 +1,102 @@
+"""Rates of constraints: exact where the answers are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from recombine.errors import BadInput
+from recombine.probes.constraint_rates import (
+    EVERY,
+    GROUPS,
+    HARD,
+    TOTAL,
+    ConstraintRates,
+    Scale,
+    box_share,
+    written,
+)
+from recombine.problems.base import Problem
+from recombine.problems.instances import Instances
+from recombine.problems.knapsack import Knapsack
+from recombine.problems.power_flow import PowerFlow
+from recombine.studies.constraints import Constraints
+from recombine.training.config import RunConfig
+from recombine.training.prepare import Setting
+
+SACK = Knapsack(items=3, count=4, solver="listing", text="pairs")
+FLOW = PowerFlow(solver="batched", text="pairs")
+
+
+def rounded(problem: Problem, number: int, seed: int) -> Instances:
+    found = problem.instances(number, seed)
+    answers = problem.texts.answer.rounded(found.answers)
+    return Instances(found.questions, answers, problem.costs(found.questions, answers), found.numbers, 0)
+
+
+@pytest.mark.parametrize("problem", [SACK, FLOW])
+def test_right_answers_satisfy_everything_and_the_mean_does_not(problem: Problem) -> None:
+    training, held_out = rounded(problem, 40, 0), rounded(problem, 20, 1)
+    asked = {"in": training, "held_out": held_out}
+    found = ConstraintRates()._measured(
+        problem, training, asked, {"in": training.answers, "held_out": held_out.answers}
+    )
+    got = found.summary
+    assert got["total_network"] == got["every_network"] == got["hard_network"] == 1
+    assert got["error_network"] == got["error_in"] == got["gap_network"] == got["malformed_network"] == 0
+    assert got["hard_mean"] < 1 and 0.4 < got["error_mean"] < 1.5
+    assert {name for name in set(found.columns["answers"]) if "repaired" in name} == {
+        "network_repaired",
+        "mean_repaired",
+        "nearest_repaired",
+    }
+    table = list(zip(*found.columns.values(), strict=True))
+    kinds = {one.name for one in problem.types} | set(GROUPS)
+    assert len(table) == 7 * len(problem.tolerances) * len(kinds)
+    strictest = {(answers, kind): rate for answers, at, kind, rate in table if at == min(problem.tolerances)}
+    for kind in (HARD, TOTAL, EVERY):
+        assert strictest["mean", kind] == got[f"{kind}_mean"]
+
+
+def test_what_is_malformed_satisfies_nothing_and_has_no_error() -> None:
+    training, held_out = rounded(SACK, 40, 0), rounded(SACK, 20, 1)
+    broken = held_out.answers.copy()
+    broken[:5, 1] = np.nan
+    given = {"in": training.answers, "held_out": broken}
+    got = ConstraintRates()._measured(SACK, training, {"in": training, "held_out": held_out}, given).summary
+    assert got["malformed_network"] == 0.25 and got["every_network"] == 0.75
+    assert got["error_network"] == 0 and got["hard_network"] == 0.75
+
+
+def test_the_error_is_in_units_of_the_spread() -> None:
+    training = rounded(FLOW, 60, 0)
+    scale = Scale.of(FLOW, training)
+    mean = np.tile(training.answers.mean(axis=0), (60, 1))
+    differ = np.abs(training.answers - mean).mean(axis=0) > FLOW.texts.answer.units
+    each = np.abs(training.answers - mean) / scale.spread
+    np.testing.assert_allclose(each.mean(axis=0)[differ], 1)
+    assert 0.5 < scale.error(training.answers, mean).mean() <= 1
+
+
+def test_boxes_are_counted() -> None:
+    assert box_share(SACK) == 4 / 6
+    assert box_share(FLOW) == 25 / 43
+
+
+def test_an_untrained_network_is_measured_on_held_out_instances() -> None:
+    study = Constraints.profile("smoke")
+    config = next(one for one, labels in study.runs() if labels["problem"] == "knapsack")
+    setting = Setting(config)
+    found = ConstraintRates(instances=8).measure(setting, setting.network())
+    assert found.summary["every_right"] == 1 and found.summary["error_right"] == 0
+    assert 0 <= found.summary["total_network"] < 1
+    family, teacher = config.family, setting.teacher
+    rows = np.asarray(setting.support.rows)[:, 0]  # type: ignore[attr-defined]
+    training = written(family, teacher, rows)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(training.answers, family.problem.optima(training.questions))  # type: ignore[attr-defined]
+
+
+def test_other_families_are_refused() -> None:
+    setting = Setting(RunConfig())
+    with pytest.raises(BadInput, match="have none"):
+        ConstraintRates().measure(setting, setting.network())

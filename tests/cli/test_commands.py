@@ -412,6 +412,13 @@ def test_results_of_other_stores_stay_and_count(cli, copy, tmp_path):
     (weak,) = json.loads(recorded.read_text())
     assert weak["p_adjusted"] == pytest.approx(0.08), "two primary claims now"
     assert weak["verdict"] == "inconclusive" and weak["verdict_alone"] == "supported"
+    # The store has a smaller profile of data-scaling than what is recorded there: that stays.
+    own = out / "data-scaling" / "verdicts.json"
+    larger = [one | {"profile": "laptop"} for one in json.loads(own.read_text())]
+    own.write_text(json.dumps(larger))
+    kept = cli("export", "all", "--store", copy, "--out", out)
+    assert kept.code == 0 and "keeps it" in kept.err.replace("\n", " ")
+    assert {one["profile"] for one in json.loads(own.read_text())} == {"laptop"}
     recorded.write_text("[{}]")
     refused = cli("export", "all", "--store", copy, "--out", out)
     assert refused.code == 2 and "not understood" in refused.err

@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 
 from recombine.studies.base import Tables
 from recombine.studies.text_to_image import ARMS, CLAIMS, SCALING, TextToImage
-from recombine.studies.text_to_image_figures import figures
+from recombine.studies.text_to_image_figures import figures, scale_figure
 from recombine.studies.text_to_image_relation import (
     OVER_RUNS,
     RIVALS,
@@ -266,10 +266,30 @@ def test_scale_is_asked_about_where_something_is_scaled():
     full = TextToImage.profile("full")
     assert full.usual == STUDY.usual == {"width": 32, "steps": 1200, "number": 72}
     own = {config.run_id for config, _ in STUDY.runs()}
-    assert own <= {config.run_id for config, _ in full.runs()}
+    assert full.first_seed != STUDY.first_seed, "what is recorded of it is decided by fresh replicates"
+    alike = full.model_copy(update={"first_seed": STUDY.first_seed})
+    assert own <= {config.run_id for config, _ in alike.runs()}
     wide = STUDY.model_copy(update={"widths": (16, 32)})
     names = {effect.claim.name for effect in wide.effects(tables())}
     assert names & {claim.name for claim in SCALING.values()} == {"wider-composes"}
+
+
+def test_what_is_scaled_is_shown_row_by_row():
+    full = TextToImage.profile("full")
+    runs = pd.DataFrame([labels for _, labels in full.runs()])
+    draw = np.random.default_rng(0)
+    runs = runs.assign(success_in=draw.uniform(size=len(runs)), success_held_out=draw.uniform(size=len(runs)))
+    empty = pd.DataFrame({"run": []})
+    figure = scale_figure(full, Tables(runs, empty, empty, empty))
+    text = str(figure.chart.to_dict())
+    for row in (
+        "every pair met: 32 channels, 1200 steps, 72 combinations",
+        "64 channels",
+        "300 steps",
+        "6 pairs never met",
+    ):
+        assert row in text
+    assert "around one combination, reach 1" in text and "drawn by lot" in text and "two things" not in text
 
 
 def test_figures_are_drawn_from_tables(linked: Tables):

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from recombine.cli.commands import ALL, finished, study_verdicts
-from recombine.cli.output import console, print_json
+from recombine.cli.output import console, errors, print_json
 from recombine.errors import BadInput
 from recombine.stats.verdicts import Verdict, settle
 from recombine.store.store import Store
 from recombine.studies.base import Study
-from recombine.studies.run import newest_records
+from recombine.studies.run import newest_records, size_of_profile
 
 
 def export_command(
@@ -28,12 +28,17 @@ def export_command(
         study, profile = finished(store, name, profile)
         files = _export(store, study, profile, out)
     else:
-        files = []
-        for one in sorted(newest_records(store, profile)):
-            study, found = finished(store, one, profile)
-            files += _export(store, study, found, out / one)
-        if not files:
+        files, held = [], sorted(newest_records(store, profile))
+        if not held:
             raise BadInput(f"The store {store_path} holds no results.", fix="recombine run STUDY first")
+        for one in held:
+            study, found = finished(store, one, profile)
+            recorded = _recorded_profile(out / one)
+            if profile is None and size_of_profile(recorded) > size_of_profile(found):
+                said = f"{one}: {out / one} has the {recorded} profile and keeps it; this store has {found}."
+                errors().print(said, markup=False)
+                continue
+            files += _export(store, study, found, out / one)
         page = out / "verdicts.md"
         page.write_text(markdown(_settle_recorded(out)), encoding="utf-8")
         files.append(page)
@@ -56,6 +61,15 @@ def _export(store: Store, study: Study, profile: str, out: Path) -> list[Path]:
     return [out / "verdicts.json", out / "overview.csv", *written]
 
 
+def _recorded_profile(folder: Path) -> str:
+    """The profile of the results that a folder has; empty if it has none."""
+    from recombine.store.files import read_json
+
+    path = folder / "verdicts.json"
+    found = read_json(path) if path.exists() else []
+    return str(found[0].get("profile", "")) if found and isinstance(found[0], dict) else ""
+
+
 def _settle_recorded(out: Path) -> list[dict[str, Any]]:
     """The verdicts of all studies with results in a folder, corrected for their number; written back to each."""
     from recombine.store.files import read_json, write_json
@@ -64,15 +78,15 @@ def _settle_recorded(out: Path) -> list[dict[str, Any]]:
     records = [record for own in folders.values() for record in own]
     try:
         settled = settle([Verdict.from_record(record) for record in records])
+        made = [
+            verdict.record() | {"profile": record["profile"]}
+            for verdict, record in zip(settled, records, strict=True)
+        ]
     except (KeyError, TypeError) as error:
         raise BadInput(
             f"A verdicts.json below {out} is not understood: {error!r}.",
             fix="remove what is no result of a study, or choose another folder",
         ) from error
-    made = [
-        verdict.record() | {"profile": record["profile"]}
-        for verdict, record in zip(settled, records, strict=True)
-    ]
     left = iter(made)
     for path, own in folders.items():
         write_json(path, list(itertools.islice(left, len(own))))

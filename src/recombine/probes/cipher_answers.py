@@ -56,7 +56,9 @@ class Answered:
         wanted = batches.targets[0, 0]
         counts = wanted != PAD
         right = (self.objective.evaluate(network, codes, batches, key)[0, 0] == wanted) | ~counts
-        expected = self.objective.predict(network, codes, batches, key).reshape(*wanted.shape, -1)
+        # All places, whatever training was cut to.
+        whole = self.objective.model_copy(update={"prompts": 0, "answers": 0, "groups": 0})
+        expected = whole.predict(network, codes, batches, key).reshape(*wanted.shape, -1)
         told = jnp.take_along_axis(jax.nn.log_softmax(expected), wanted.astype(jnp.int32)[:, None], axis=1)
         return {
             "right": right.all(),

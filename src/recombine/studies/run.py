@@ -98,9 +98,13 @@ def newest_records(store: Store, profile: str | None = None) -> dict[str, dict[s
     return newest
 
 
+def size_of_profile(name: str) -> int:
+    """Larger for larger profiles; least for what was changed, or is not known."""
+    return PROFILES.index(name) if name in PROFILES else -1
+
+
 def _rank(record: dict[str, Any]) -> tuple[int, str]:
-    name = record["profile"]
-    return (PROFILES.index(name) if name in PROFILES else -1, record["provenance"]["time"])
+    return size_of_profile(record["profile"]), record["provenance"]["time"]
 
 
 def verdicts_of(store: Store, profile: str | None = None) -> list[dict[str, Any]]:

@@ -111,7 +111,7 @@ class TextToImage(Study):
             "widths": (16, 32, 64),
             "steps": (300, 600, 1200, 2400),
             "numbers": (48, 72, 108),
-            "more_pairs": (8,),
+            "more_pairs": (6,),
             "reaches": (1,),
             "by_lot": True,
             "replicates": 8,
@@ -206,23 +206,32 @@ class TextToImage(Study):
             **({RANDOM: (one, Random(number=number, reserve=self.reserve))} if self.by_lot else {}),
         }
 
+    def described(self, arm: str) -> str:
+        """An arm that not every profile has, in words."""
+        name, _, level = arm.rpartition(" ")
+        if name == MISSING:
+            return f"{level} pairs never met"
+        return f"around one combination, reach {level}" if name == CORNER else "drawn by lot"
+
+    def size(self, arm: str) -> dict[str, int]:
+        """The labels of an arm's runs at the usual size."""
+        usual = self.usual
+        if arm == BESIDE:
+            return usual | {"steps": 2 * usual["steps"], "number": self.beside_number}
+        space, support = self.arms(usual["number"])[arm]
+        return usual | {"number": support.length(space) or 0}
+
     @property
     def sizes(self) -> Sizes:
-        """The labels of the runs that every arm has."""
-        usual = self.usual
-        space, corner = self.arms(usual["number"])[CORNER]
-        own = {
-            CORNER: {"number": corner.length(space) or 0},
-            BESIDE: {"steps": 2 * usual["steps"], "number": self.beside_number},
-        }
-        return {arm: usual | own.get(arm, {}) for arm in ARMS}
+        """The labels of the runs that every profile has."""
+        return {arm: self.size(arm) for arm in ARMS}
 
     def runs(self) -> list[tuple[RunConfig, dict[str, Any]]]:
         usual = self.usual
         cells = [(arm, dict(size)) for arm, size in self.sizes.items()]
         for name, values in (("width", self.widths), ("steps", self.steps), ("number", self.numbers)):
             cells += [(COMPLETE, usual | {name: value}) for value in values if value != usual[name]]
-        cells += [(arm, usual) for arm in self.arms(usual["number"]) if arm not in ARMS]
+        cells += [(arm, self.size(arm)) for arm in self.arms(usual["number"]) if arm not in ARMS]
         found = []
         for arm, size in cells:
             space, support = self.arms(size["number"])[arm]
@@ -250,7 +259,7 @@ class TextToImage(Study):
         seeds, sizes = list(self.seeds), self.sizes
 
         def score(name: str, arm: str, **size: int) -> Float[np.ndarray, " replicate"]:
-            return at(tables.runs, name, seeds, arm=arm, **{**sizes.get(arm, self.usual), **size})
+            return at(tables.runs, name, seeds, arm=arm, **{**self.size(arm), **size})
 
         def less(arm: str, other: str) -> Float[np.ndarray, " replicate"]:
             return score("success_held_out", arm) - score("success_held_out", other)

@@ -59,6 +59,8 @@ def figures(study: TextToImage, tables: Tables) -> list[Figure]:
     ]
     if len(study.steps) > 1:
         found.append(_learning(study, tables))
+    if len(tables.runs.drop_duplicates(list(study.cells))) > len(study.sizes):
+        found.append(scale_figure(study, tables))
     return found
 
 
@@ -327,3 +329,33 @@ def _learning(study: TextToImage, tables: Tables) -> Figure:
         caption_lead="The order in which concepts are learned: success on held-out combinations, factor by factor.",
     )
     return Figure("learning_order", "Which concept comes first?", info.caption, draw_lines(info))
+
+
+def scale_figure(study: TextToImage, tables: Tables) -> Figure:
+    """All cells of the grid with one thing: what is scaled, and what is trained on."""
+    usual, unit = study.usual, {"width": "channels", "steps": "steps", "number": "combinations"}
+    names: dict[tuple[object, ...], str] = {}
+    for _, row in tables.runs.drop_duplicates(list(study.cells)).iterrows():
+        key = tuple(row[name] for name in study.cells)
+        if row["arm"] in study.sizes and row["arm"] != "complete":
+            continue  # These are in the figure of success.
+        changed = [f"{row[name]} {said}" for name, said in unit.items() if row[name] != usual[name]]
+        if row["arm"] == "complete":
+            names[key] = ", ".join(changed) or "every pair met: " + ", ".join(
+                f"{usual[name]} {said}" for name, said in unit.items()
+            )
+        else:
+            names[key] = study.described(str(row["arm"]))
+    cells = [tuple(row) for row in tables.runs[list(study.cells)].itertuples(index=False)]
+    frame = tables.runs.assign(cell=[names.get(cell) for cell in cells]).dropna(subset=["cell"])
+    info = dots_info(
+        frame,
+        "cell",
+        MEASURES,
+        labels=list(names.values()),
+        floor=0.0,
+        ceiling=1.0,
+        x_title="share of images with every factor right",
+        caption_lead="One thing: what more training, wider networks and other combinations to train on bring. The first row is the usual size.",
+    )
+    return Figure("scale", "Does more of it help?", info.caption, draw_dots(info))

@@ -109,6 +109,7 @@ class RunConfig(BaseModel):
                 fix=f"objective={OBJECTIVES[self.family.targets]}",
             )
         self.objective.check(self.encoding.size(self.space, self.family), self.family.input_size)
+        self.objective.check_family(self.family)
         speaks = self.family.targets == "tokens"
         if self.model.speaks != speaks:
             raise BadInput(

@@ -43,15 +43,20 @@ class Setting:
 
     @functools.cached_property
     def teacher(self) -> Teacher:
+        self.config.family.prepare(self.config.space, self._teacher_key)
         return self._draw_teacher()
 
     @functools.cached_property
     def encoder(self) -> Encoder:
         return self._draw_encoder()
 
+    @property
+    def _teacher_key(self) -> Array:
+        return named_key(self.config.seeds.teacher, "teacher")
+
     def _draw_teacher(self) -> Teacher:
         family, space = self.config.family, self.config.space
-        key, structure = named_key(self.config.seeds.teacher, "teacher"), self.support.structure
+        key, structure = self._teacher_key, self.support.structure
         return _draw(family, space, key) if structure is None else _draw_within(family, space, structure, key)
 
     def _draw_encoder(self) -> Encoder:

@@ -276,22 +276,25 @@ class Compiler:
 
     def begin(
         self, program: Program, state: TrainState, lane: Lane, active: Array | jax.ShapeDtypeStruct
-    ) -> Future[Advance]:
+    ) -> str:
         """Compile `advance` of a stack of lanes in the background. Shapes suffice, so that the arrays can be drawn meanwhile."""
         name = f"{program.name}|{signature((state, lane, active))}"
         if name not in self._compiled:
             self._compiled[name] = self._background.submit(_compile, program, state, lane, active)
             self.compilations += 1
-        return self._compiled[name]
+        return name
 
     def advance(self, program: Program, state: TrainState, lane: Lane, active: Array) -> Advance:
         """The compiled `advance`, ready to be called with such arguments."""
         start = time.perf_counter()
-        compiled = self.begin(program, state, lane, active)
-        if not compiled.done():
-            wait([compiled])
+        name = self.begin(program, state, lane, active)
+        if not self._compiled[name].done():
+            wait([self._compiled[name]])
             self.seconds += time.perf_counter() - start
-        return compiled.result()
+        if self._compiled[name].exception() is None:
+            return self._compiled[name].result()
+        # Not kept: the next try may have more memory, and the error holds on to all that was in its way.
+        raise self._compiled.pop(name).exception()  # pyright: ignore[reportGeneralTypeIssues]
 
 
 def _compile(

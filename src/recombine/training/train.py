@@ -127,6 +127,8 @@ class Trainer:
         self.compiler = Compiler()
         self._need: Need | None = None
         """Of the program that runs."""
+        self._foreseen: Setting | None = None
+        """Of the run for whose program the support was drawn already."""
 
     def train(self, configs: Iterable[RunConfig], lanes: int | None = None) -> Iterator[Outcome]:
         """Train runs and yield each as it ends. Runs that share a program are stepped together.
@@ -171,12 +173,20 @@ class Trainer:
 
     def _foresee(self, program: Program, config: RunConfig) -> None:
         """Let the bucket's program be compiled while its first runs are drawn."""
-        if config.recipe.steps and program.devices == 1:
-            stacked = jax.eval_shape(lambda: stack([jnp.zeros((), bool)] * program.lanes))
-            self.compiler.begin(program, *Setting(config).shapes(program.lanes), stacked)
+        if not config.recipe.steps or program.devices > 1:
+            return
+        stacked = jax.eval_shape(lambda: stack([jnp.zeros((), bool)] * program.lanes))
+        self._foreseen = Setting(config)
+        try:
+            shapes = self._foreseen.shapes(program.lanes)
+        except (RuntimeError, MemoryError, TypeError):
+            return  # Nothing is lost but time: what is wrong shows when the run is drawn.
+        self.compiler.begin(program, *shapes, stacked)
 
     def _start(self, config: RunConfig) -> _Run:
-        setting = Setting(config)
+        # What was drawn to foresee the program serves the run.
+        known, self._foreseen = self._foreseen, None
+        setting = known if known is not None and known.config == config else Setting(config)
         run = _Run(setting, setting.state(), setting.lane(), reached=None if config.target is None else False)
         path = self._checkpoint(config)
         if path is not None and path.exists():

@@ -10,14 +10,17 @@ import numpy as np
 import pytest
 
 from recombine.errors import BadInput
-from recombine.families.problem import Problem, instances
+from recombine.families.problem import Problem, ProblemTeacher, instances
 from recombine.problems.digits import shown
+from recombine.problems.instances import Instances
 from recombine.problems.knapsack import Knapsack
 from recombine.problems.network import network_of
 from recombine.problems.power_flow import PowerFlow
 from recombine.spaces.instances import InstanceSpace
 from recombine.spaces.subset import SubsetSpace
 from recombine.testing import check_family
+from recombine.training.config import RunConfig
+from recombine.training.prepare import Setting
 
 SPACE = InstanceSpace(number=24)
 SACK = Knapsack(items=3, count=4, solver="listing", text="pairs")
@@ -68,6 +71,30 @@ def test_questions_that_run_out_are_said() -> None:
     with pytest.raises(BadInput, match="of 11 different questions"):
         instances(Few(items=3, count=4, solver="listing"), 11, 0)
     assert len(instances(Few(items=3, count=4, solver="listing"), 8, 0)) == 8
+
+
+def test_what_cannot_be_drawn_is_said_before_it_is_compiled() -> None:
+    class Same(Knapsack):
+        """One question."""
+
+        def question(self, rng: np.random.Generator) -> np.ndarray:
+            return super().question(np.random.default_rng(0))
+
+    family = Problem(problem=Same(items=3, count=4, solver="listing", text="pairs"))
+    with pytest.raises(BadInput, match="of 24 different questions"):
+        _ = Setting(RunConfig(family=family, space=SPACE)).teacher
+
+
+def test_preparing_finds_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    setting = Setting(RunConfig(family=Problem(problem=SACK), space=SPACE))
+    setting.config.family.prepare(SPACE, setting._teacher_key)
+
+    def never(*_: object) -> Instances:
+        raise AssertionError("drawn again")
+
+    monkeypatch.setattr(Knapsack, "instances", never)
+    teacher = setting.teacher
+    assert isinstance(teacher, ProblemTeacher) and len(teacher.questions) == SPACE.number
 
 
 def test_other_spaces_are_refused() -> None:

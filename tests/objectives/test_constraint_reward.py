@@ -7,12 +7,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.special import log_softmax
 
+from recombine.component import resolve
 from recombine.errors import BadInput
 from recombine.families.base import Batch
 from recombine.families.vocabulary import BEGIN, END, PAD
 from recombine.models.decoder import Decoder, DecoderNetwork
 from recombine.objectives.constraint_reward import ConstraintReward, likelihood
+from recombine.objectives.supervised import as_precision
 from recombine.overrides import validate
 from recombine.problems.knapsack import Knapsack
 from recombine.problems.power_flow import PowerFlow
@@ -43,8 +46,10 @@ def test_rewards_are_the_shares_of_the_problem_itself(problem: Knapsack | PowerF
     read = problem.read_answers(tokens, steps)
     each = problem.violations(found.questions, read)
     held = np.concatenate(list(each.values()), axis=1) <= problem.tolerances[0]
-    np.testing.assert_allclose(made[1:], held.mean(axis=1)[1:], atol=1e-6)
-    assert made[0] == 0 and np.ptp(np.asarray(made)[1:]) > 0
+    np.testing.assert_allclose(made, held.mean(axis=1), atol=1e-6)
+    assert np.isnan(read[0]).any() and np.ptp(np.asarray(made)[1:]) > 0
+    rate = problem.check(found, read, [problem.tolerances[0]]).total[0]
+    assert np.mean(made) == pytest.approx(rate, abs=1e-6)
 
 
 def test_the_likelihood_of_a_drawn_answer_is_that_of_its_tokens_one_by_one() -> None:
@@ -63,6 +68,20 @@ def test_the_likelihood_of_a_drawn_answer_is_that_of_its_tokens_one_by_one() -> 
             expected = expected.at[jnp.array([PAD, BEGIN])].set(-jnp.inf)
             assert row[place] == pytest.approx(float(jax.nn.log_softmax(expected)[token]), abs=1e-4)
             before = int(token)
+
+
+def test_likelihoods_are_computed_in_full_precision() -> None:
+    """Weights of half the digits: what they expect is as they give it, but its logarithm is not rounded."""
+    network = as_precision(network_of(SACK), np.dtype(jnp.bfloat16))
+    codes = jnp.asarray(SACK.write_questions(SACK.instances(4, seed=0).questions), jnp.float32)
+    said = network.generate(codes, key=jax.random.key(1))
+    found = likelihood(network, codes, said)
+    shown = jnp.concatenate([jnp.full_like(said[:, :1], BEGIN), said[:, :-1]], axis=1).astype(jnp.float32)
+    expected = np.array(network.tasks(codes, shown[:, None]), np.float64).reshape(*said.shape, -1)
+    expected[..., [PAD, BEGIN]] = -np.inf
+    chosen = np.take_along_axis(log_softmax(expected, axis=-1), np.asarray(said)[..., None], axis=-1)[..., 0]
+    np.testing.assert_allclose(found, np.where(said == PAD, 0, chosen), atol=1e-4)
+    assert found.dtype == jnp.float32
 
 
 def test_tokens_are_drawn_as_they_are_expected() -> None:
@@ -94,7 +113,7 @@ def test_the_reward_teaches_what_cross_entropy_does_not() -> None:
         objective = ConstraintReward(problem=SACK, weight=weight, tasks=16, draws=8)
         step = eqx.filter_jit(lambda state, *given: objective.step(state, codes, *given, optimiser, rate))
         state = objective.init(network_of(SACK), optimiser)
-        for number in range(60):
+        for number in range(90):
             state, loss = step(state, batch(number), jax.random.key(number))
             assert jnp.isfinite(loss)
         assert isinstance(state.network, DecoderNetwork)
@@ -102,7 +121,28 @@ def test_the_reward_teaches_what_cross_entropy_does_not() -> None:
         said = state.network.generate(many, key=jax.random.key(1000))
         return float(objective.rewards(many, said).mean())
 
-    assert after(0.0) < 0.88 < 0.93 < after(10.0)
+    assert after(0.0) < 0.88 < 0.93 < after(3.0)
+
+
+def test_rewards_that_are_not_those_of_the_family_are_refused() -> None:
+    """Even where questions and answers are of the same length."""
+    for other in (SACK.model_copy(update={"count": 3}), SACK.model_copy(update={"solver": "milp"})):
+        with pytest.raises(BadInput, match=r"items=3.* without steps, but the family asks knapsack"):
+            validate(
+                RunConfig,
+                {
+                    "family": {"kind": "problem", "problem": other},
+                    "objective": ConstraintReward(problem=SACK),
+                },
+            )
+    with pytest.raises(BadInput, match="'scan' have none"):
+        ConstraintReward().check_family(resolve("families", "scan"))
+
+
+def test_places_at_random_are_refused() -> None:
+    given = {"family": {"kind": "problem", "problem": SACK}}
+    with pytest.raises(BadInput, match="spread=64"):
+        validate(RunConfig, given | {"objective": ConstraintReward(problem=SACK, spread=64)})
 
 
 def test_a_reward_for_another_problem_is_refused() -> None:

@@ -58,7 +58,7 @@ def test_right_answers_satisfy_everything_and_the_mean_does_not(problem: Problem
         assert strictest["mean", kind] == got[f"{kind}_mean"]
 
 
-def test_what_is_malformed_satisfies_nothing_and_has_no_error() -> None:
+def test_a_number_that_is_none_breaks_what_needs_it_and_has_no_error() -> None:
     training, held_out = rounded(SACK, 40, 0), rounded(SACK, 20, 1)
     broken = held_out.answers.copy()
     broken[:5, 1] = np.nan
@@ -66,6 +66,47 @@ def test_what_is_malformed_satisfies_nothing_and_has_no_error() -> None:
     got = ConstraintRates()._measured(SACK, training, {"in": training, "held_out": held_out}, given).summary
     assert got["malformed_network"] == 0.25 and got["every_network"] == 0.75
     assert got["error_network"] == 0 and got["hard_network"] == 0.75
+    # Of 6 constraints 4 need the number: its own bound, the count, and both weights.
+    assert got["total_network"] == pytest.approx(1 - 0.25 * 4 / 6)
+
+
+@pytest.mark.parametrize("problem", [SACK, FLOW])
+def test_rates_over_well_formed_answers_are_those_of_these_instances_alone(problem: Problem) -> None:
+    training, held_out = rounded(problem, 40, 0), rounded(problem, 20, 1)
+    given = held_out.answers[::-1].copy()
+    given[:5, 1] = np.nan
+    asked = {"in": training, "held_out": held_out}
+    got = ConstraintRates()._measured(problem, training, asked, {"in": training.answers, "held_out": given})
+    left = Instances(
+        held_out.questions[5:], held_out.answers[5:], held_out.costs[5:], held_out.numbers[5:], dropped=0
+    )
+    alone = ConstraintRates()._measured(
+        problem, training, {"in": training, "held_out": left}, {"in": training.answers, "held_out": given[5:]}
+    )
+    for name in ("network", "network_repaired", "mean", "mean_repaired"):
+        for kind in (HARD, TOTAL):
+            assert got.summary[f"{kind}_{name}_formed"] == pytest.approx(alone.summary[f"{kind}_{name}"])
+    assert got.summary["total_network_formed"] > got.summary["total_network"]
+
+
+def test_where_nothing_is_well_formed_there_is_no_such_rate() -> None:
+    training = rounded(SACK, 40, 0)
+    given = np.full_like(training.answers, np.nan)
+    asked = {"in": training, "held_out": training}
+    got = ConstraintRates()._measured(SACK, training, asked, {"in": given, "held_out": given}).summary
+    assert np.isnan(got["total_network_formed"]) and np.isnan(got["total_mean_formed"])
+    assert got["total_network"] == 0 < got["total_mean"]
+
+
+def test_the_error_of_the_mean_is_also_that_on_trained_instances() -> None:
+    training, held_out = rounded(SACK, 40, 0), rounded(SACK, 20, 1)
+    asked = {"in": training, "held_out": held_out}
+    given = {"in": training.answers, "held_out": held_out.answers}
+    got = ConstraintRates()._measured(SACK, training, asked, given).summary
+    mean = np.rint(training.answers.mean(axis=0))
+    spread = np.maximum(np.abs(training.answers - training.answers.mean(axis=0)).mean(axis=0), 1)
+    for name, own in (("error_mean_in", training), ("error_mean", held_out)):
+        assert got[name] == pytest.approx((np.abs(own.answers - mean) / spread).mean())
 
 
 def test_the_error_is_in_units_of_the_spread() -> None:

@@ -14,7 +14,16 @@ from recombine.overrides import apply, validate
 from recombine.stats.verdicts import Verdict, settle
 from recombine.studies.base import Tables
 from recombine.studies.constraints import Constraints
-from recombine.studies.constraints_claims import CLAIMS, PACKING, REWARD, SMALL, STEPS
+from recombine.studies.constraints_claims import (
+    CLAIMS,
+    DECODER,
+    ENCODER,
+    PACKING,
+    PLAIN,
+    REWARD,
+    SMALL,
+    STEPS,
+)
 
 BOX = {SMALL: 0.58, "14 buses": 0.47, PACKING: 0.75}
 TYPES = ("p-bounds", "p-balance-loaded", "bounds", "hard", "total", "every")
@@ -38,20 +47,27 @@ def tables(study: Constraints, noise: float = 0.002, **worlds: float) -> Tables:
         total = box + 0.02
         values: dict[str, float] = {
             "share_box": box,
-            "total_network": total + worlds.get("above", 0.0),
+            # Malformed answers take .03 of everything.
+            "total_network": total + worlds.get("above", 0.0) - 0.03,
+            "total_network_formed": total + worlds.get("above", 0.0),
             "bounds_network": 0.99,
-            "hard_network": hard,
+            "hard_network": hard - 0.03,
+            "hard_network_formed": hard,
             "every_network": 0.0,
             "malformed_network": 0.01,
             "error_in": 0.5,
+            "error_mean_in": 1.0,
             "error_network": 0.9 - 0.1 * size,
-            "error_mean": 1.0,
-            "total_mean": total,
+            "error_mean": 0.5,
+            "total_mean": total - 0.2,
+            "total_mean_formed": total,
             "hard_mean": 0.1,
             "bounds_mean": 1.0,
             "every_mean": 0.0,
-            "total_network_repaired": 0.995,
-            "total_mean_repaired": 0.995,
+            "total_network_repaired": 0.9,
+            "total_network_repaired_formed": 0.995,
+            "total_mean_repaired": 0.8,
+            "total_mean_repaired_formed": 0.995,
         }
         wobble = {key: value + noise * draw.standard_normal() for key, value in values.items()}
         runs.append(name | wobble)
@@ -108,17 +124,91 @@ def test_effects_are_computed_as_stated(small: Constraints) -> None:
     expected = {
         "well-formed-9": 0.99,
         "fits-14": 0.5,
-        "bounds-not-balance": 0.89,
+        "bounds-not-balance": 0.92,
         "size-changes-little-decoder": 0.0,
         "error-falls": 0.2,
-        "balance-stays-low": 0.1,
+        "balance-stays-low": 0.07,
         "plateau-is-the-mean-knapsack": 0.0,
         "plateau-is-the-box-9": 0.02,
         "reward-works-where-it-can": 0.3,
         "newton-repairs-14": 0.995,
+        "newton-needs-no-network": 0.0,
     }
     for name, value in expected.items():
         np.testing.assert_allclose(found[name], value, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "arm", "undecided"),
+    [
+        (
+            "error_in",
+            0.95,
+            {"problem": SMALL, "model": ENCODER},
+            {
+                "bounds-not-balance",
+                "size-changes-little-encoder-decoder",
+                "architecture-changes-little",
+                "fits-9-encoder-decoder",
+            },
+        ),
+        ("error_in", 0.95, {"problem": SMALL, "arm": STEPS}, {"steps-do-not-lift", "fits-9-steps"}),
+        ("error_in", 0.95, {"problem": SMALL, "arm": REWARD}, {"reward-does-not-lift", "fits-9-reward"}),
+        (
+            "error_in",
+            0.95,
+            {"problem": SMALL, "model": DECODER, "width": 32, "arm": PLAIN},
+            {"steps-do-not-lift", "reward-does-not-lift", "fits-9-usual"},
+        ),
+        (
+            "error_in",
+            0.95,
+            {"problem": PACKING, "arm": REWARD},
+            {"reward-works-where-it-can", "reward-does-not-lift", "fits-knapsack-reward"},
+        ),
+        (
+            "malformed_network",
+            0.3,
+            {"problem": SMALL, "arm": STEPS},
+            {"steps-do-not-lift", "well-formed-9-steps"},
+        ),
+        (
+            "malformed_network",
+            0.3,
+            {"problem": SMALL, "arm": REWARD},
+            {"reward-does-not-lift", "well-formed-9-reward"},
+        ),
+        (
+            "malformed_network",
+            0.3,
+            {"problem": PACKING, "arm": REWARD},
+            {"reward-works-where-it-can", "reward-does-not-lift", "well-formed-knapsack-reward"},
+        ),
+        ("malformed_network", 0.3, {"problem": PACKING, "arm": STEPS}, set()),
+        (
+            "hard_network_formed",
+            0.1,
+            {"problem": PACKING, "arm": REWARD},
+            {"reward-works-where-it-can", "reward-does-not-lift"},
+        ),
+    ],
+)
+def test_an_arm_that_failed_leaves_its_own_claims_undecided_and_no_others(
+    small: Constraints, column: str, value: float, arm: dict[str, Any], undecided: set[str]
+) -> None:
+    frames = tables(small)
+    hit = (frames.runs[list(arm)] == pd.Series(arm)).all(axis=1)
+    noise = 0.002 * np.random.default_rng(1).standard_normal(hit.sum())
+    frames.runs.loc[hit, column] = value + noise
+    found = judged(small, frames)
+    assert hit.any() and {name for name, one in found.items() if one.verdict != one.claim.wanted} == undecided
+
+
+def test_claims_need_what_is_judged() -> None:
+    known = {claim.name for claim in CLAIMS}
+    assert all(set(claim.needs) <= known for claim in CLAIMS)
+    needed = {name for claim in CLAIMS for name in claim.needs}
+    assert {claim.name for claim in CLAIMS if claim.role == "precondition"} <= needed
 
 
 def test_what_is_left_out_is_not_decided() -> None:
@@ -152,3 +242,18 @@ def test_figures_are_drawn_with_and_without_runs(small: Constraints) -> None:
 def test_studies_that_make_no_sense_are_refused(given: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match=r"smallest first|family 'problem'"):
         validate(Constraints, given)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("draws=1", "draws = 1: .*greater than or equal to 2"),
+        ("items=1", "items = 1: .*greater than or equal to 2"),
+        ("items=12", "12 items with 2 copies"),
+        ("heads=3", "heads=3"),
+        ("weight=-1", "weight = -1: .*greater than or equal to 0"),
+    ],
+)
+def test_overrides_that_a_part_refuses_are_refused_at_once(override: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        apply(Constraints.profile("smoke"), [override])

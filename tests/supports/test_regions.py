@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
+from recombine.spaces.instances import InstanceSpace
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports import drawing
@@ -265,3 +266,13 @@ def test_even_two_or_three_held_out_combinations_have_both_sides(seed: int, numb
     sides = [as_set(regions.require("held_out", EVERYTHING, which)) for which in ("validation", "test")]
     assert not sides[0] & sides[1]
     assert len(sides[0] | sides[1]) == space.size - number
+
+
+@pytest.mark.parametrize("region", ["trained", "held_out", "rest", "more_parts"])
+def test_regions_that_ask_for_no_pairs_do_not_compute_them(region: Region, monkeypatch: pytest.MonkeyPatch):
+    """For thousands of instances the moment is a gigabyte."""
+    space = InstanceSpace(number=40)
+    support = Random(held_out=0.25, require_connected=False).draw(space, 0)
+    monkeypatch.setattr(type(support), "second_moment", lambda _: pytest.fail("computed"))
+    rows = Regions(support, 0).rows(region, EVERYTHING)
+    assert len(rows) == {"trained": 30, "held_out": 10}.get(region, 0)

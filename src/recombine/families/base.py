@@ -90,6 +90,10 @@ class Family(Component, abc.ABC):
     def output_size(self) -> int:
         """Numbers that the model must give for one input."""
 
+    def prepare(self, space: Space, key: Array) -> None:
+        """What `draw` needs of the same key and no program can compute. Found outside of any, so that errors reach the user."""
+        return
+
     @abc.abstractmethod
     def draw(self, space: Space, key: Array) -> Teacher:
         """The family of one replicate."""

@@ -80,6 +80,10 @@ class Problem(SequenceFamily):
         texts = self.problem.texts
         return (texts.steps if self.steps else texts.answer).length
 
+    def prepare(self, space: Space, key: Array) -> None:
+        """Instances are found and written here; `draw` finds them kept."""
+        self._texts(space.size, jax.random.bits(key, (4,), "uint32"))
+
     def draw(self, space: Space, key: Array) -> ProblemTeacher:
         self.check(space)
         shapes = [

@@ -11,7 +11,7 @@ import optax
 from jaxtyping import Array, Float, Int, PyTree
 
 from recombine.component import Component
-from recombine.families.base import Batch, TargetKind
+from recombine.families.base import Batch, Family, TargetKind
 from recombine.models.base import Network
 
 FLOAT32 = np.dtype("float32")
@@ -33,6 +33,10 @@ class Objective(Component, abc.ABC):
 
     def check(self, code_size: int, input_size: int) -> None:
         """Raise BadInput if it cannot be trained with codes and inputs of these lengths. Cheap: nothing is drawn."""
+        return
+
+    def check_family(self, family: Family) -> None:
+        """Raise BadInput if it is made for other tasks than those of the family."""
         return
 
     @abc.abstractmethod

@@ -12,7 +12,8 @@ from pydantic import Field, NonNegativeFloat, PositiveInt
 
 from recombine.component import field
 from recombine.errors import BadInput
-from recombine.families.base import Batch
+from recombine.families.base import Batch, Family
+from recombine.families.problem import Problem as ProblemFamily
 from recombine.families.vocabulary import BEGIN, PAD
 from recombine.models.base import Network
 from recombine.models.sequence import SequenceNetwork
@@ -21,7 +22,7 @@ from recombine.problems.base import Problem
 from recombine.problems.power_flow import PowerFlow
 
 LEAST = 1e-3
-"""Rewards that differ by less count as equal."""
+"""Added to how much rewards differ, so that where they hardly do, little is made of it."""
 
 
 class ConstraintReward(NextToken):
@@ -61,11 +62,29 @@ class ConstraintReward(NextToken):
                 "A reward is computed by the places of digits, which texts with separators do not fix.",
                 fix="objective.problem.text=pairs and the same for the family's problem",
             )
+        if self.spread:
+            raise BadInput(
+                f"Answers that are drawn for a reward stand at places one after another, got spread={self.spread}.",
+                fix="objective.spread=0",
+            )
+
+    def check_family(self, family: Family) -> None:
+        if not isinstance(family, ProblemFamily):
+            raise BadInput(
+                f"Constraints are those of problems; the answers of {family.kind!r} have none.",
+                fix="family=problem, or objective=next-token",
+            )
+        if (self.problem, self.steps) != (family.problem, family.steps):
+            raise BadInput(
+                f"The reward is for the constraints of {_named(self.problem, self.steps)}, but the family asks "
+                f"{_named(family.problem, family.steps)}.",
+                fix="give the objective the problem and the steps of the family",
+            )
 
     def rewards(
         self, codes: Float[Array, "answer code"], said: Int[Array, "answer token"]
     ) -> Float[Array, " answer"]:
-        """The share of constraints that each answer satisfies, none where it is malformed."""
+        """The share of constraints that each answer satisfies; what needs a number that is none is violated."""
         texts = self.problem.texts
         questions = texts.question.read_places(jnp.round(codes).astype(jnp.int32), jnp)
         numbers = (texts.steps if self.steps else texts.answer).read_places(said, jnp)
@@ -89,13 +108,21 @@ class ConstraintReward(NextToken):
         return super().cost(network, codes, batch, by_loss) + self.weight * policy
 
 
+def _named(problem: Problem, steps: bool) -> str:
+    """A problem in words, with what differs from its defaults."""
+    given = problem.model_dump(exclude_defaults=True)
+    settings = ", ".join(f"{name}={value}" for name, value in given.items() if name != "kind")
+    return f"{problem.kind} ({settings or 'as it is by default'}) {'with' if steps else 'without'} steps"
+
+
 def likelihood(
     network: SequenceNetwork, codes: Float[Array, "answer code"], said: Int[Array, "answer token"]
 ) -> Float[Array, "answer token"]:
     """The log-probability of each token that was drawn, given those before it."""
     first = jnp.full_like(said[:, :1], BEGIN)
     shown = jnp.concatenate([first, said[:, :-1]], axis=1).astype(codes.dtype)
-    expected = network.tasks(codes, shown[:, None]).reshape(*said.shape, -1)
+    # In full precision, whatever the products are computed in, as the loss is.
+    expected = network.tasks(codes, shown[:, None]).astype(jnp.float32).reshape(*said.shape, -1)
     # Neither is ever drawn.
     expected = expected.at[..., PAD].set(-jnp.inf).at[..., BEGIN].set(-jnp.inf)
     chosen = jnp.take_along_axis(jax.nn.log_softmax(expected), said[..., None], axis=-1)[..., 0]

@@ -58,7 +58,8 @@ class ConstraintRates(Measurement):
     """Held-out instances answered by the network itself: which constraints hold, at every tolerance of the problem. For `problem`.
 
     The answer that is the mean of training, the one to the nearest training question, and all of these after the problem's
-    repair are held against the same constraints.
+    repair are held against the same constraints. The rates of hard constraints and of all are also stated for those instances
+    alone that the network answers by numbers throughout (`_formed`).
     """
 
     kind: Literal["constraint-rates"] = "constraint-rates"
@@ -110,10 +111,13 @@ class ConstraintRates(Measurement):
             name: problem.baseline(name, training, held_out.questions) for name in ("mean", "nearest")
         }
         answers["right"] = held_out.answers
+        usual = problem.baseline("mean", training, asked["in"].questions)
+        formed = ~_malformed(given["held_out"])
         summary = {
             "share_box": box_share(problem),
             "malformed_in": float(_malformed(given["in"]).mean()),
             "error_in": _mean(scale.error(asked["in"].answers, given["in"])),
+            "error_mean_in": _mean(scale.error(asked["in"].answers, usual)),
         }
         table: list[dict[str, Any]] = []
         for name, own in answers.items():
@@ -137,6 +141,8 @@ class ConstraintRates(Measurement):
                 few = {kind: found[kind] for kind in GROUPS}
                 few |= {"gap": at.gap, "feasible_gap": float(at.feasible_gap[0]), "malformed": at.malformed}
                 summary |= {f"{kind}_{name}{after}": value for kind, value in few.items()}
+                among = rates_among(problem, held_out, these, formed, tolerance)
+                summary |= {f"{kind}_{name}{after}_formed": rate for kind, rate in among.items()}
             summary[f"error_{name}"] = _mean(scale.error(held_out.answers, own))
         return Measured(summary, {name: [row[name] for row in table] for name in COLUMNS})
 
@@ -151,6 +157,23 @@ def rates_of(problem: Problem, check: Check) -> dict[str, Float[np.ndarray, " to
     }
     together = {name: check.pooled(one.name for one in types) for name, types in groups.items()}
     return check.by_type | together | {TOTAL: check.total, EVERY: check.every}
+
+
+def rates_among(
+    problem: Problem,
+    asked: Instances,
+    answers: Float[np.ndarray, "n answer"],
+    which: Bool[np.ndarray, " n"],
+    tolerance: float,
+) -> dict[str, float]:
+    """The rates of hard constraints and of all in some of the instances; NaN where there is none of them."""
+    if not which.any():
+        return dict.fromkeys((HARD, TOTAL), float("nan"))
+    own = Instances(
+        asked.questions[which], asked.answers[which], asked.costs[which], asked.numbers[which], dropped=0
+    )
+    found = rates_of(problem, problem.check(own, answers[which], [tolerance]))
+    return {kind: float(found[kind][0]) for kind in (HARD, TOTAL)}
 
 
 def box_share(problem: Problem) -> float:

@@ -87,9 +87,10 @@ class Problem(Component, abc.ABC):
         tolerance: float,
         xp: ModuleType = np,
     ) -> Float[Values, " n"]:
-        """The share of its constraints that each answer satisfies; none where it is not numbers throughout."""
+        """The share of its constraints that each answer satisfies, as `check` counts them: where a number is none, all that need
+        it are violated."""
         found = xp.concatenate(list(self.violations(questions, answers, xp).values()), axis=1)
-        return xp.where(xp.isfinite(answers).all(axis=1), (found <= tolerance).mean(axis=1), 0.0)
+        return (found <= tolerance).mean(axis=1)
 
     @abc.abstractmethod
     def costs(

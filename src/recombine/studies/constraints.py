@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-import numpy as np
-from jaxtyping import Float
-from pydantic import PositiveInt, model_validator
+from pydantic import Field, NonNegativeFloat, PositiveInt, model_validator
 
 from recombine.families.problem import Problem as ProblemFamily
 from recombine.models.base import Model
@@ -22,15 +20,22 @@ from recombine.problems.power_flow import PowerFlow
 from recombine.recipes.fast import Fast
 from recombine.spaces.instances import InstanceSpace
 from recombine.studies.base import Effect, Study, Tables, ascend
-from recombine.studies.constraints_claims import CLAIMS, LARGE, PACKING, PLAIN, REWARD, SMALL, STEPS
-from recombine.studies.reduce import at
+from recombine.studies.constraints_claims import (
+    CLAIMS,
+    DECODER,
+    LARGE,
+    PACKING,
+    PLAIN,
+    REWARD,
+    SMALL,
+    STEPS,
+)
+from recombine.studies.constraints_effects import effects
 from recombine.supports.random import Random
 from recombine.training.config import RunConfig
 
 if TYPE_CHECKING:
     from recombine.figures.base import Figure
-
-DECODER, ENCODER = "decoder", "encoder-decoder"
 
 
 class Constraints(Study):
@@ -91,8 +96,11 @@ class Constraints(Study):
         "every_network",
         "gap_network",
         "error_in",
+        "error_mean_in",
         "error_network",
         "malformed_network",
+        "total_network_formed",
+        "total_mean_formed",
         "total_mean",
         "hard_mean",
         "error_mean",
@@ -130,11 +138,11 @@ class Constraints(Study):
     heads: PositiveInt = 4
     items: int = 5
     """Items of the knapsack, of which there are two each; six fit in."""
-    weight: float = 1.0
+    weight: NonNegativeFloat = 1.0
     """Of the reward, beside cross-entropy."""
     rewarded: PositiveInt = 8
     """Tasks of a batch to which answers are drawn for the reward."""
-    draws: PositiveInt = 4
+    draws: int = Field(default=4, ge=2)
     """Answers that are drawn to each."""
     instances: PositiveInt = 256
     """Instances of each side that are answered after training."""
@@ -148,6 +156,10 @@ class Constraints(Study):
             raise ValueError(
                 f"base is {self.base.family.kind}: the constraints are those of the family 'problem'"
             )
+        for labels in self.grid:
+            self._changes(
+                labels
+            )  # So that what a part refuses is refused here, and not in the middle of a run.
         return self
 
     @property
@@ -194,70 +206,8 @@ class Constraints(Study):
     def measurements(self) -> list[Measurement]:
         return [ConstraintRates(instances=self.instances)]
 
-    def values(
-        self, tables: Tables, name: str, problem: str = SMALL, **labels: Any
-    ) -> Float[np.ndarray, " replicate"]:
-        """A number of one arm: that of the plain decoder of the usual size unless labels say else."""
-        wanted = {"model": DECODER, "width": self.usual, "arm": PLAIN} | labels
-        return at(tables.runs, name, self.seeds, problem=problem, **wanted)
-
-    def _everywhere(self, tables: Tables, name: str, problem: str) -> Float[np.ndarray, "arm replicate"]:
-        arms = [labels for labels in self.grid if labels["problem"] == problem]
-        none = np.full(len(self.seeds), np.nan)
-        return np.array([self.values(tables, name, **labels) for labels in arms] or [none])
-
     def effects(self, tables: Tables) -> list[Effect]:
-        def got(name: str, problem: str = SMALL, **labels: Any) -> Float[np.ndarray, " replicate"]:
-            return self.values(tables, name, problem, **labels)
-
-        most: dict[str, Any] = {"width": self.widths[-1]}
-
-        def fit(problem: str, **labels: Any) -> Float[np.ndarray, " replicate"]:
-            return got("error_in", problem, **labels) / got("error_mean", problem, **labels)
-
-        def over(problem: str, **labels: Any) -> Float[np.ndarray, " replicate"]:
-            return got("bounds_network", problem, **labels) - got("hard_network", problem, **labels)
-
-        def beyond(other: str, problem: str = SMALL, **labels: Any) -> Float[np.ndarray, " replicate"]:
-            return got("total_network", problem, **labels) - got(other, problem, **labels)
-
-        def lift(arm: str, problem: str = SMALL) -> Float[np.ndarray, " replicate"]:
-            return got("hard_network", problem, arm=arm) - got("hard_network", problem)
-
-        def spread(model: str) -> Float[np.ndarray, " replicate"]:
-            return np.ptp([got("total_network", model=model, width=one) for one in self.widths], axis=0)
-
-        plain = [{"model": model, "width": width} for model in (DECODER, ENCODER) for width in self.widths]
-        values = {
-            **{
-                f"well-formed-{short}": 1 - self._everywhere(tables, "malformed_network", problem).max(axis=0)
-                for short, problem in (("9", SMALL), ("14", LARGE), ("knapsack", PACKING))
-            },
-            "fits-9": fit(SMALL, **most),
-            "fits-14": fit(LARGE),
-            "fits-knapsack": fit(PACKING),
-            "bounds-not-balance": np.min([over(SMALL, **labels) for labels in plain], axis=0),
-            "bounds-not-balance-14": over(LARGE),
-            "bounds-not-weight": over(PACKING),
-            "size-changes-little-decoder": spread(DECODER),
-            "size-changes-little-encoder-decoder": spread(ENCODER),
-            "architecture-changes-little": got("total_network", model=ENCODER, **most)
-            - got("total_network", **most),
-            "error-falls": got("error_network", width=self.widths[0]) - got("error_network", **most),
-            "balance-stays-low": got("hard_network", **most),
-            "plateau-is-the-mean-9": beyond("total_mean", **most),
-            "plateau-is-the-mean-14": beyond("total_mean", LARGE),
-            "plateau-is-the-mean-knapsack": beyond("total_mean", PACKING),
-            "plateau-is-the-box-9": beyond("share_box", **most),
-            "plateau-is-the-box-14": beyond("share_box", LARGE),
-            "steps-do-not-lift": lift(STEPS),
-            "reward-does-not-lift": lift(REWARD),
-            "reward-works-where-it-can": lift(REWARD, PACKING),
-            "newton-repairs-9": got("total_network_repaired", **most),
-            "newton-repairs-14": got("total_network_repaired", LARGE),
-            "newton-needs-no-network": got("total_network_repaired", **most)
-            - got("total_mean_repaired", **most),
-        }
+        values = effects(self, tables)
         return [Effect(claim, values[claim.name]) for claim in CLAIMS]
 
     def figures(self, tables: Tables) -> list[Figure]:

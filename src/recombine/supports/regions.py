@@ -151,11 +151,11 @@ class Regions:
 
     def _surely_empty(self, region: Region) -> bool:
         """Whether no combination can be in a region, so that none need be searched for (nothing is reserved)."""
-        met = self.moment > 0
+        # Only these two need the moment, which is as large as all pairs of constituents.
         if region == "part_unseen":
-            return bool(np.diag(met).all())
+            return bool((np.diag(self.moment) > 0).all())
         if region == "some_pairs_unmet":
-            return bool((met | (self.support.space.second_moment() == 0)).all())
+            return bool(((self.moment > 0) | (self.support.space.second_moment() == 0)).all())
         if region == "more_parts":
             return self.support.most_parts >= self.support.space.slots
         return region == "rest"

@@ -10,21 +10,22 @@ import numpy as np
 import pytest
 
 from recombine.errors import BadInput
+from recombine.families.einstein import Einstein
 from recombine.families.maximum_sum import MaximumSum
 from recombine.families.vocabulary import END, SPECIAL
-from recombine.graphs.labels import LABELS, node_labels
+from recombine.graphs.labels import CORRECT, LABELS, LOCAL, node_labels
 from recombine.objectives.next_token import NextToken
-from recombine.probes.graph_steps import (
-    Answers,
-    GraphSteps,
-    above_bound,
+from recombine.probes.graph_shapes import (
+    Shape,
     frequency_of_right,
-    sayable,
+    off_prediction,
     shapes_of,
     trained_subgraphs,
 )
+from recombine.probes.graph_steps import Answers, GraphSteps, regions_of, sayable
 from recombine.spaces.lists import ListSpace
 from recombine.studies.subgraphs import Subgraphs
+from recombine.supports.leading_instances import LeadingInstances
 from recombine.supports.short_lists import ShortLists
 from recombine.training.config import RunConfig
 from recombine.training.prepare import Setting
@@ -82,7 +83,7 @@ def test_subgraphs_of_training_are_counted_as_often_as_they_are_shown() -> None:
 def test_right_answers_have_right_steps(configs: dict[tuple[str, str], RunConfig], problem: str) -> None:
     config = configs[problem, "steps"]
     setting = Setting(config.model_copy(update={"objective": Told()}))
-    found = GraphSteps().measure(setting, setting.network())
+    found = GraphSteps(fewest=1).measure(setting, setting.network())
     for where in ("in", "beyond"):
         assert found.summary[f"exact_{where}"] == found.summary[f"result_{where}"] == 1
         assert found.summary[f"share_correct_{where}"] == 1
@@ -98,7 +99,7 @@ def test_right_answers_have_right_steps(configs: dict[tuple[str, str], RunConfig
 def test_one_wrong_token_is_one_wrong_step(configs: dict[tuple[str, str], RunConfig]) -> None:
     config = configs["maximum sum", "steps"]
     setting = Setting(config.model_copy(update={"objective": Told(wrong=True)}))
-    found = GraphSteps().measure(setting, setting.network())
+    found = GraphSteps(fewest=1).measure(setting, setting.network())
     columns = {name: np.array(values) for name, values in found.columns.items()}
     own = columns["part"] == "answers"
     assert found.summary["exact_in"] == found.summary["result_in"] == 0
@@ -107,11 +108,75 @@ def test_one_wrong_token_is_one_wrong_step(configs: dict[tuple[str, str], RunCon
     assert columns["unsound"][steps].sum() == columns["propagation"][steps].sum() == 0
 
 
+def test_a_wrong_end_is_no_wrong_step() -> None:
+    rows = SPACE.of(np.array([[3, 2, 1], [3, 2, 1], [3, 2, 1]]))
+    right = np.array([[1, 2, 4, 1, 2, 1, END - SPECIAL - 5]] * 3) + SPECIAL + 5
+    said = right.copy()
+    said[0, -1] = SPECIAL  # Goes on where it should end.
+    said[1, 1] = SPECIAL
+    answers = Answers(rows, said, right)
+    assert answers.whole.tolist() == [False, False, True]
+    assert answers.result(FAMILY).all()
+    assert answers.flawed(FAMILY).tolist() == [False, True, False]
+
+
+def test_sizes_with_few_problems_count_in_no_mean(configs: dict[tuple[str, str], RunConfig]) -> None:
+    setting = Setting(configs["maximum sum", "steps"])
+    found = GraphSteps(fewest=1).measure(setting, setting.network())
+    columns = {name: np.array(values) for name, values in found.columns.items()}
+    own = (columns["part"] == "answers") & ~columns["beyond"].astype(bool)
+    numbers = columns["number"][own]
+    none = GraphSteps(fewest=int(numbers.max()) + 1).measure(setting, setting.network())
+    assert np.isnan(none.summary["exact_in"]) and none.columns == found.columns
+    some = GraphSteps(fewest=int(numbers.max())).measure(setting, setting.network())
+    largest = numbers == numbers.max()
+    wanted = (columns["right"][own] / numbers)[largest].mean()
+    assert some.summary["exact_in"] == pytest.approx(wanted)
+
+
+def test_later_puzzles_are_beyond_only_if_they_are_deeper(
+    configs: dict[tuple[str, str], RunConfig],
+) -> None:
+    config = configs["puzzle", "steps"]
+    setting = Setting(config)
+    assert isinstance(config.family, Einstein) and isinstance(config.support, LeadingInstances)
+    rows = setting.support.reserved
+    depths, trained = config.family.sizes(rows), config.family.sizes(setting.support.rows)  # type: ignore[attr-defined]
+    found = regions_of(setting, rows)
+    later = rows[:, 0] >= 4 * round(0.6 * 20)
+    np.testing.assert_array_equal(found["beyond"], depths > trained.max())
+    np.testing.assert_array_equal(found["in"], ~later & np.isin(depths, trained))
+    assert not (found["in"] & found["beyond"]).any()
+    assert (later & ~found["in"] & ~found["beyond"]).any(), "later ones that are no deeper are neither"
+
+
+def test_products_of_other_sizes_are_beyond(configs: dict[tuple[str, str], RunConfig]) -> None:
+    setting = Setting(configs["multiplication", "steps"])
+    rows = setting.support.reserved
+    found, sizes = regions_of(setting, rows), setting.config.family.sizes(rows)  # type: ignore[attr-defined]
+    assert set(sizes[found["in"]]) == {11, 12} and set(sizes[found["beyond"]]) == {22}
+
+
+def test_steps_are_told_apart_by_how_many_parents_they_have(
+    configs: dict[tuple[str, str], RunConfig],
+) -> None:
+    setting = Setting(configs["maximum sum", "steps"])
+    found = GraphSteps().measure(setting, setting.network())
+    kinds = {
+        (step, parents)
+        for part, step, parents in zip(
+            *(found.columns[name] for name in ("part", "step", "parents")), strict=True
+        )
+        if part == "steps"
+    }
+    assert kinds >= {("best sum", 1), ("best sum", 2), ("best sum", 3), ("label", 3), ("label", 4)}
+
+
 def test_an_untrained_network_is_measured(configs: dict[tuple[str, str], RunConfig]) -> None:
     setting = Setting(configs["maximum sum", "steps"])
     found = GraphSteps().measure(setting, setting.network())
     assert sum(found.summary[f"share_{label}_beyond"] for label in LABELS) == pytest.approx(1)
-    assert found.summary["share_correct_in"] < 0.5 and found.summary["exact_in"] < 0.2
+    assert found.summary["share_correct_in"] < 0.5 and not found.summary["exact_in"] > 0.2
     sizes, nodes = np.array(found.columns["size"]), np.array(found.columns["number"])
     steps = np.array(found.columns["part"]) == "steps"
     answers = np.array(found.columns["part"]) == "answers"
@@ -127,21 +192,29 @@ def test_answers_without_steps_have_results_alone(configs: dict[tuple[str, str],
     assert "exact_beyond" in found.summary and "bound_beyond" not in found.summary
 
 
-def test_steps_within_the_bound_and_subgraphs_at_equal_depth() -> None:
-    """Two lengths whose labels are made by hand: errors in the longer one are as frequent, or there are none."""
+def _labelled(shape: Shape, rng: np.random.Generator, error: float, recovery: float = 0.3) -> Shape:
+    """Steps that go wrong and are mended at random, so often."""
+    right = np.ones(shape.labels.shape, bool)
+    for step in shape.graph.steps:
+        sound = right[:, list(shape.graph.parents[step])].all(axis=1)
+        right[:, step] = rng.random(len(right)) < np.where(sound, 1 - error, recovery)
+    return dataclasses.replace(shape, labels=np.where(right, CORRECT, LOCAL))
+
+
+def test_rates_predict_longer_lists_and_subgraphs_are_compared_at_equal_depth() -> None:
+    """Two lengths whose errors are drawn: in the longer one they are as frequent, or there are none, or more."""
     rng = np.random.default_rng(0)
     shapes = []
     for length in (3, 4):
         rows = SPACE.of(rng.integers(-5, 6, (400, length)))
         said = np.zeros((400, 2 * length + 1), int)
-        (one,) = shapes_of(FAMILY, length, Answers(rows, said, said))
-        wrong = rng.random(one.labels.shape) < 0.1
-        wrong[:, list(one.graph.inputs)] = False
-        shapes.append(dataclasses.replace(one, labels=np.where(wrong, 3, 0)))
-    assert abs(above_bound(shapes)) < 0.15
-    better = dataclasses.replace(shapes[1], labels=np.zeros_like(shapes[1].labels))
-    assert above_bound([shapes[0], better]) > above_bound(shapes) + 0.05
-    assert np.isnan(above_bound(shapes[:1]))
+        (one,) = shapes_of(FAMILY, length, rows, said)
+        shapes.append(_labelled(one, rng, 0.1))
+    assert abs(off_prediction(shapes)) < 0.02, "the same rates"
+    better, worse = (_labelled(shapes[1], rng, error) for error in (0.0, 0.3))
+    assert off_prediction([shapes[0], better]) > 0.1
+    assert off_prediction([shapes[0], worse]) < -0.1
+    assert np.isnan(off_prediction(shapes[:1]))
     known = trained_subgraphs(FAMILY, SPACE.of(rng.integers(-5, 6, (900, 3))), np.ones(900))
     assert abs(frequency_of_right(shapes, known)) < 0.2, "errors at random have nothing to do with training"
 

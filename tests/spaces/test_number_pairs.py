@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from recombine.errors import BadInput
@@ -76,6 +76,59 @@ def test_larger_pairs_are_never_trained_and_all_sizes_are_tested() -> None:
     assert len(Regions(support, 3).rows("more_parts", 10_000)) == 3 * 64
     more = SmallFactors(number=900, reserve=64).draw(space, 3)
     np.testing.assert_array_equal(more.reserved, support.reserved)
+
+
+@given(
+    sizes=st.tuples(*(st.integers(1, 3) for _ in range(4))),
+    number=st.integers(2, 400),
+    reserve=st.integers(2, 90),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=40, deadline=None)
+def test_no_held_out_pair_was_trained_the_other_way_round(
+    sizes: tuple[int, int, int, int], number: int, reserve: int, seed: int
+) -> None:
+    left, right = sorted(sizes[:2]), sorted(sizes[2:])
+    space = NumberPairs(left=left[1], right=right[1])
+    kind = SmallFactors(left=left[0], right=right[0], number=number, reserve=reserve)
+    assume(kind.obstacle(space) is None)
+    support = kind.draw(space, seed)
+    trained, held_out = (
+        set(zip(*(one.tolist() for one in space.numbers(rows)), strict=True))
+        for rows in (support.rows, support.reserved)
+    )
+    assert held_out and not {(right, left) for left, right in held_out} & trained
+    assert kind.length(space) == len(trained)
+    # Both orders are trained on, where both are of trained sizes.
+    short = 10 ** min(kind.left, kind.right)
+    own = {pair for pair in trained if max(pair) < short}
+    assert own == {(right, left) for left, right in own}
+
+
+def test_products_that_look_the_same_are_on_one_side() -> None:
+    space = NumberPairs()
+    support = SmallFactors().draw(space, 5)
+    left, right = space.numbers(support.rows)
+    of_two = (left > 9) & (right > 9)
+    # All but the reserve are trained on, in both orders; squares among them.
+    assert of_two.sum() == 8100 - 128 and (left == right)[of_two].sum() > 60
+    held_out = np.stack(space.numbers(support.reserved))
+    assert held_out.shape[1] == 16 + 8 * 128
+
+
+def test_a_size_whose_mirror_is_trained_is_in_neither_list() -> None:
+    space = NumberPairs(left=2, right=2)
+    support = SmallFactors(left=1, right=2, number=60, reserve=24).draw(space, 0)
+    for rows in (support.rows, support.reserved):
+        left, right = space.numbers(rows)
+        assert not ((left > 9) & (right < 10)).any()
+
+
+def test_pairs_of_a_large_size_are_drawn_without_listing_it() -> None:
+    space = NumberPairs(left=4, right=4)
+    rows = SmallFactors(left=3, right=3, number=20, reserve=300).draw(space, 0).reserved
+    left, right = space.numbers(rows)
+    assert ((left > 999) & (right > 999)).sum() == 300
 
 
 def test_other_spaces_and_sizes_are_refused() -> None:

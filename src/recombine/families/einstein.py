@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int
+from jaxtyping import Array, Bool, Int
 from pydantic import Field, PositiveInt
 
 from recombine.errors import BadInput
@@ -125,6 +125,12 @@ class Einstein(GraphFamily):
     def sizes(self, rows: Int[np.ndarray, "row slots"]) -> Int[np.ndarray, " row"]:
         depths = np.array([one.graph.depth for one in self.worked])
         return depths[np.asarray(rows)[:, 0]]
+
+    def larger(
+        self, sizes: Int[np.ndarray, " row"], trained: Int[np.ndarray, " size"]
+    ) -> Bool[np.ndarray, " row"]:
+        # A depth between those that are trained is a gap, and no larger problem.
+        return sizes > trained.max()
 
     def size_name(self, size: int) -> str:
         return str(size)

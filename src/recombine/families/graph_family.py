@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 
 from recombine.families.sequences import SequenceFamily
 from recombine.graphs.graph import Graph
@@ -23,7 +23,13 @@ class GraphFamily(SequenceFamily, abc.ABC):
 
     @abc.abstractmethod
     def sizes(self, rows: Int[np.ndarray, "row slots"]) -> Int[np.ndarray, " row"]:
-        """How large the problems are. What is held out and has a size that is never trained lies beyond training."""
+        """How large the problems are."""
+
+    def larger(
+        self, sizes: Int[np.ndarray, " row"], trained: Int[np.ndarray, " size"]
+    ) -> Bool[np.ndarray, " row"]:
+        """Which sizes lie beyond those that are trained."""
+        return ~np.isin(sizes, trained)
 
     @abc.abstractmethod
     def size_name(self, size: int) -> str:

@@ -13,6 +13,9 @@ from recombine.errors import BadInput
 from recombine.graphs.graph import Graph
 from recombine.graphs.labels import CORRECT, RESTORATION
 
+Kind = tuple[str, int]
+"""Of a step: its operation, and how many parents it has."""
+
 
 def accuracy_bound(error: float, recovery: float) -> float:
     """c / (c + e): what the accuracy of a long chain tends to at most.
@@ -79,20 +82,28 @@ def rates_by_step(graph: Graph, labels: Int[np.ndarray, "*instances node"]) -> d
     return found
 
 
-def highest_accuracy(graph: Graph, rates: Mapping[str, StepRates]) -> Float[np.ndarray, " node"]:
-    """How often each node can be right at most, if steps of each operation go wrong and mend as these do.
+def kind_of(graph: Graph, step: int) -> Kind:
+    """A step's operation and how many parents it has: one with more of them has more to get wrong."""
+    return graph.nodes[step].word, len(graph.parents[step])
 
-    The parents of a step are all right at most as often as the one that is right least often. In a chain of one operation this
-    is exact, and tends to c / (c + e). An operation of which nothing is known has the rates of all together.
+
+def predicted_accuracy(
+    graph: Graph, rates: Mapping[Kind, StepRates], draws: int = 8192
+) -> Float[np.ndarray, " node"]:
+    """How often each node is right if steps of each kind go wrong and mend as these do, whatever else they are.
+
+    Answers are drawn (always the same ones), as the parents of a step go wrong together. In a chain of one kind this tends to
+    c / (c + e). A kind of which nothing is known has the rates of all together.
     """
     overall = sum(rates.values(), StepRates(0, 0, 0, 0))
-    most = np.ones(len(graph))
+    rng = np.random.default_rng(0)
+    right = np.ones((len(graph), draws), bool)
     for step in graph.steps:
-        own = rates.get(graph.nodes[step].word, overall)
+        own = rates.get(kind_of(graph, step), overall)
         error = own.error if own.sound else overall.error
         recovery = own.recovery if own.unsound else overall.recovery
         # Where no parent was ever wrong, there is nothing to mend.
         recovery = 0.0 if math.isnan(recovery) else recovery
-        sound = min(most[parent] for parent in graph.parents[step])
-        most[step] = sound * max(1 - error, recovery) + (1 - sound) * recovery
-    return most
+        sound = right[list(graph.parents[step])].all(axis=0)
+        right[step] = rng.random(draws) < np.where(sound, 1 - error, recovery)
+    return right.mean(axis=1)

@@ -16,7 +16,8 @@ from recombine.graphs.scratchpad import NUMBER, Scratchpad, digits
 
 MOST_DIGITS = 18
 """The most digits of a product: a value is an integer of 64 bits."""
-MOST_ROWS = 5_000_000
+MOST_ROWS = 10_000_000
+"""The most pairs of numbers that a table of digits has."""
 
 
 def _sum(*parts: Values) -> Values:
@@ -113,18 +114,25 @@ class DigitTable(NamedTuple):
     """Padded with zeros to as many places as both factors have together."""
 
 
-def digit_table(left: int, right: int) -> DigitTable:
-    """Every pair of a number of `left` digits and one of `right` digits, none of which begins with a zero."""
+def check_table(left: int, right: int) -> None:
+    """Raise BadInput if there is no table of products of so many digits, or too large a one."""
     if min(left, right) < 1 or 9**2 * 10 ** (left + right - 2) > MOST_ROWS:
         raise BadInput(
             f"A table of all products of {left} by {right} digits was asked for.",
             fix=f"both numbers need a digit, and a table has at most {MOST_ROWS} rows",
         )
+
+
+def digit_table(left: int, right: int) -> DigitTable:
+    """Every pair of a number of `left` digits and one of `right` digits, none of which begins with a zero."""
+    check_table(left, right)
     first, second = (np.arange(10 ** (length - 1), 10**length) for length in (left, right))
     x, y = (grid.ravel() for grid in np.meshgrid(first, second, indexing="ij"))
 
     def spelt(numbers: Int[np.ndarray, " pair"], places: int) -> Int[np.ndarray, "pair place"]:
-        return numbers[:, None] // 10 ** np.arange(places - 1, -1, -1) % 10
+        # Bytes, column after column: as whole numbers of 64 bits the largest tables would take a gigabyte.
+        columns = [(numbers // 10**place % 10).astype(np.int8) for place in range(places - 1, -1, -1)]
+        return np.stack(columns, axis=1)
 
     return DigitTable(spelt(x, left), spelt(y, right), spelt(x * y, left + right))
 

@@ -11,7 +11,6 @@ from recombine.figures.base import Figure
 from recombine.figures.dots import dots_info, draw_dots
 from recombine.figures.lines import draw_lines, lines_info
 from recombine.figures.scatter import draw_scatter, scatter_info
-from recombine.spaces import scan_language as language
 from recombine.studies.base import Tables
 from recombine.studies.scan_claims import CELLS
 
@@ -77,18 +76,11 @@ def _by_size(study: Scan, runs: pd.DataFrame) -> list[Figure]:
 
 
 def _by_length(study: Scan, tables: Tables) -> Figure:
-    frame = tables.combinations.reindex(
-        columns=["family", "split", *study.usual, "region", "replicate", "combination", "whole"]
-    )
-    frame = frame[(frame["family"] == study.base.family.kind) & (frame["region"] == "held_out")]
-    for name, value in study.usual.items():
-        frame = frame[frame[name] == value]
-    commands = {name: len(language.actions(language.parse(name))) for name in frame["combination"].unique()}
-    actions = frame["combination"].map(commands).astype(float)
+    frame = study.held_out(tables)
     # The middle of the group that an answer is in.
-    place = np.clip(np.searchsorted(EDGES, actions), 1, len(EDGES) - 1)
+    place = np.clip(np.searchsorted(EDGES, frame["actions"]), 1, len(EDGES) - 1)
     middle = (EDGES[:-1] + 1 + EDGES[1:]) / 2
-    shown = frame.assign(actions=middle[place - 1], right=frame["whole"].astype(float))
+    shown = frame.assign(actions=middle[place - 1], right=frame["whole"])
     info = lines_info(
         shown[["replicate", "split", "actions", "right"]],
         x="actions",

@@ -14,6 +14,7 @@ from recombine.figures.lines import draw_lines, lines_info
 from recombine.graphs.einstein import left_word
 from recombine.graphs.labels import LABELS
 from recombine.graphs.scratchpad import MISSING
+from recombine.probes.graph_steps import GraphSteps
 from recombine.studies.base import Tables
 from recombine.studies.subgraphs_claims import ARMS, LISTS, PRODUCTS, PUZZLES, QUESTION, SAID, STEPS
 
@@ -45,13 +46,16 @@ def figures(study: Subgraphs, tables: Tables) -> list[Figure]:
 
 
 def _answers(study: Subgraphs, tables: Tables, problem: str | None = None) -> pd.DataFrame:
+    """What was answered by size; of a few problems a share says nothing."""
     frame = study.part(tables, "answers", problem)
+    frame = frame[frame["number"].astype(float) >= GraphSteps().fewest]
     return frame.assign(share=frame["right"].astype(float) / frame["number"].astype(float))
 
 
 def _trained(frame: pd.DataFrame) -> str:
     names = frame[~frame["beyond"].astype(bool)].sort_values("size")["name"].unique()
-    return f" Training has {', '.join(map(str, names))}." if len(names) else ""
+    fewer = f" Sizes with fewer than {GraphSteps().fewest} problems are left out."
+    return (f" Training has {', '.join(map(str, names))}." if len(names) else "") + fewer
 
 
 def _by_size(study: Subgraphs, tables: Tables, problem: str) -> Figure:
@@ -119,7 +123,7 @@ def _by_graph_depth(study: Subgraphs, tables: Tables) -> Figure:
         y_title="exact match, held out",
         caption_lead=(
             "Held-out problems that are answered wholly right with steps, trained sizes and larger ones, by the depth of their graphs: so "
-            "many steps follow one from another."
+            f"many steps follow one from another. Sizes with fewer than {GraphSteps().fewest} problems are left out."
         ),
     )
     return Figure("by_graph_depth", "Do deep computations fail?", info.caption, draw_lines(info))
@@ -157,7 +161,7 @@ def _by_depth(study: Subgraphs, tables: Tables, problem: str) -> Figure:
 
 
 def _digits(study: Subgraphs, tables: Tables) -> Figure:
-    keys = ["replicate", "size", "name", "place"]
+    keys = ["replicate", "size", "name", "beyond", "place"]
     parts = [
         study.by_digit(tables, arm).assign(**{arm: lambda one: one["accuracy"]})[[*keys, "gain", arm]]
         for arm in (QUESTION, STEPS)
@@ -165,7 +169,8 @@ def _digits(study: Subgraphs, tables: Tables) -> Figure:
     frame = parts[0].merge(parts[1].drop(columns="gain"), on=keys, how="outer")
     # The largest trained size and the smallest beyond it in which both numbers have several digits.
     several = frame[(frame["size"] % 10 > 1) & (frame["size"] // 10 > 1)]
-    shown = sorted(several["size"].unique())[:2]
+    beyond = several["beyond"].astype(bool)
+    shown = [several["size"][~beyond].max(), several["size"][beyond].min()]
     several = several[several["size"].isin(shown)].sort_values(["size", "place"])
     rows = [f"{name} digits, digit {int(place)}" for name, place in several[["name", "place"]].values]
     info = dots_info(

@@ -18,6 +18,9 @@ from recombine.supports.rows import first_of_each
 SMALL = 50_000
 """Spaces up to this size are listed and permuted; larger ones are drawn and repeats dropped."""
 
+PERMUTED = 2**21
+"""Up to so many numbers are permuted; of more some are drawn."""
+
 BATCHES = (512, 8192)
 """How many combinations one call draws. Two sizes only, as each is compiled for each space."""
 
@@ -38,6 +41,18 @@ def shuffled(rows: Int[np.ndarray, "n slots"], key: Array) -> Int[np.ndarray, "n
     """The rows in random order."""
     # numpy's permutation, as JAX's would be compiled anew for every length.
     return np.random.default_rng(np.asarray(jax.random.key_data(key))).permutation(rows)
+
+
+def distinct_numbers(total: int, number: int, rng: np.random.Generator) -> Int[np.ndarray, " number"]:
+    """So many different numbers below `total`, in random order. Fewer are the beginning of more.
+
+    Where `total` is above `PERMUTED`, at most three quarters of that can be asked for.
+    """
+    if total <= PERMUTED:
+        return rng.permutation(total)[:number]
+    # Draws in their order, without their repeats, which are few.
+    drawn = rng.integers(0, total, 2 * number + 64)
+    return drawn[np.sort(np.unique(drawn, return_index=True)[1])][:number]
 
 
 @functools.partial(jax.jit, static_argnums=(0, 3))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from pydantic import Field, PositiveInt
 
 from recombine.errors import BadInput
@@ -53,6 +53,10 @@ class LeadingInstances(SupportKind):
         """How many blocks lead, and how many of them are held out."""
         leading = round(self.share * (space.size // self.block))
         return leading, min(self.reserve, max(1, leading // MOST_HELD_OUT))
+
+    def leads(self, space: Space, rows: Int[np.ndarray, "row slots"]) -> Bool[np.ndarray, " row"]:
+        """Which instances are in leading blocks, trained on or held out."""
+        return rows[:, 0] < self.block * self._blocks(space)[0]
 
     def length(self, space: Space) -> int:
         self.check(space)

@@ -12,14 +12,11 @@ from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.lists import ListSpace
 from recombine.supports.base import SupportKind
+from recombine.supports.drawing import PERMUTED, distinct_numbers
 from recombine.supports.listed import Listed
 
 MOST_HELD_OUT = 5
 """At most one list in so many of a trained length is held out."""
-
-
-SMALL = 2**21
-"""Up to so many lists of a length are permuted; of more some are drawn."""
 
 
 class ShortLists(SupportKind):
@@ -28,11 +25,11 @@ class ShortLists(SupportKind):
     kind: Literal["short-lists"] = "short-lists"
     longest: PositiveInt = 5
     """The length of the longest lists that are trained on."""
-    number: int = Field(default=8000, ge=1, le=SMALL // 2)
+    number: int = Field(default=8000, ge=1, le=PERMUTED // 2)
     """The most lists of each length that are trained on; fewer where there are fewer."""
     tilt: float = Field(default=0.0, ge=0)
     """Lists of n numbers are as frequent as n to this power: 0 for each length as often."""
-    reserve: int = Field(default=128, ge=1, le=SMALL // 4)
+    reserve: int = Field(default=128, ge=1, le=PERMUTED // 4)
     """The most lists of each length that are held out; of short ones at most a fifth of all."""
 
     later: ClassVar[frozenset[str]] = frozenset({"tilt"})
@@ -89,12 +86,6 @@ def _lists(
     space: ListSpace, length: int, number: int, rng: np.random.Generator
 ) -> Int[np.ndarray, "number slots"]:
     """So many different lists of a length, in random order. Fewer are the beginning of more."""
-    total = space.levels**length
-    if total <= SMALL:
-        codes = rng.permutation(total)[:number]
-    else:
-        # Draws in their order, without their repeats, which are few: no list is longer than half of so many.
-        drawn = rng.integers(0, total, 2 * number + 64)
-        codes = drawn[np.sort(np.unique(drawn, return_index=True)[1])][:number]
+    codes = distinct_numbers(space.levels**length, number, rng)
     digits = codes[:, None] // space.levels ** np.arange(length)[::-1] % space.levels
     return space.of(digits + space.low)

@@ -84,7 +84,7 @@ def test_find():
     ("room", "kind", "message"),
     [
         ("spaces", "subsett", r"There is no space called 'subsett'.*\n.*did you mean 'subset'\?"),
-        ("spaces", "qqq", r"known: lists, product, scan, subset"),
+        ("spaces", "qqq", r"known: instances, lists, number-pairs, product, scan, subset"),
         ("families", "qqq", "There is no family called 'qqq'"),
         ("studies", "qqq", "There is no study called 'qqq'"),
     ],
@@ -100,7 +100,7 @@ def test_resolve():
     assert resolve("spaces", {"kind": "subset", "modules": 4, "max_active": 2}) == space
     for wrong in (3, None, {"modules": 4}):
         with pytest.raises(
-            BadInput, match="give a name, or a mapping with a kind; known: lists, product, scan, subset"
+            BadInput, match="give a name, or a mapping with a kind; known: instances, lists, number-pairs, product, scan, subset"
         ):
             resolve("spaces", wrong)
 

@@ -42,8 +42,11 @@ def _means(answers: pd.DataFrame, *by: str) -> pd.DataFrame:
 def _by_cutoff(study: CoveragePrinciple, answers: pd.DataFrame) -> Figure:
     own = answers[(answers["arm"] == TWO) & (answers["tokens"] == study.most)]
     shown = own.assign(cutoff=own["cutoff"].clip(upper=LARGEST))
+    means = _means(shown, "number", "cutoff")
+    # What only a few replicates have says little, and its interval would fill the figure.
+    often = means.groupby(["number", "cutoff"])["replicate"].transform("nunique") * 2 > study.replicates
     info = lines_info(
-        _means(shown, "number", "cutoff"),
+        means[often],
         x="cutoff",
         y="right",
         series="number",
@@ -57,7 +60,7 @@ def _by_cutoff(study: CoveragePrinciple, answers: pd.DataFrame) -> Figure:
         y_title="accuracy, held out",
         caption_lead=(
             "Held-out inputs of two hops that are answered right, by how much evidence the training examples alone have for "
-            f"them. Cutoffs of {LARGEST} and more are shown together."
+            f"them. Cutoffs of {LARGEST} and more are shown together; what half of the replicates or fewer have is left out."
         ),
     )
     return Figure("by_cutoff", "Is it right where the data covers it?", info.caption, draw_lines(info))
@@ -74,9 +77,7 @@ def _by_arm(study: CoveragePrinciple, tables: Tables, answers: pd.DataFrame) -> 
     sizes = [study.number(share) for share in (study.few, study.shares[-1])]
     frame = frame[frame["number"].isin(sizes)]
     labels = {
-        f"{arm} {size}": f"{words}, {size:,} examples"
-        for arm, words in ARMS.items()
-        for size in sorted(set(sizes))
+        f"{arm} {size}": f"{words} ({size:,})" for arm, words in ARMS.items() for size in sorted(set(sizes))
     }
     info = dots_info(
         frame.assign(cell=frame["arm"].astype(str) + " " + frame["number"].astype(str)),
@@ -92,7 +93,7 @@ def _by_arm(study: CoveragePrinciple, tables: Tables, answers: pd.DataFrame) -> 
         ceiling=1.0,
         x_title="accuracy",
         caption_lead=(
-            f"Inputs that are answered right, by what is asked and from how many examples, {study.most} tokens. Facts are the "
+            f"Inputs that are answered right, by what is asked and from how many examples (in brackets), {study.most} tokens. Facts are the "
             "arguments of each function on an input's way; none was ever shown alone."
         ),
     )

@@ -133,15 +133,18 @@ def _weights(study: Embers, held_out: pd.DataFrame) -> Figure:
         pd.DataFrame({"arm": arm, "replicate": seeds, **weights_of(held_out[held_out["arm"] == arm], seeds)})
         for arm in ARMS
     ]
+    table = pd.concat(parts, ignore_index=True)
+    # Where nearly everything is right in most replicates, the few weights that can be fitted say little.
+    fitted = table.groupby("arm")[list(WEIGHTS)].transform("count").min(axis=1)
     info = dots_info(
-        pd.concat(parts, ignore_index=True),
+        table[fitted * 2 > len(seeds)],
         category="arm",
         measures=WEIGHTS,
         labels=ARMS,
         x_title="weight (log-odds for 10 nats)",
         caption_lead=(
             "Weights of log-probabilities in a mixed logistic regression of right answers, one for each run, with way and shift held "
-            "still and a level for each text."
+            "still and a level for each text. Left out is what could be fitted in half of the replicates or fewer."
         ),
     )
     return Figure("weights", "The answer's probability, or the question's?", info.caption, draw_dots(info))

@@ -100,7 +100,8 @@ def test_resolve():
     assert resolve("spaces", {"kind": "subset", "modules": 4, "max_active": 2}) == space
     for wrong in (3, None, {"modules": 4}):
         with pytest.raises(
-            BadInput, match="give a name, or a mapping with a kind; known: instances, lists, number-pairs, product, scan, subset"
+            BadInput,
+            match="give a name, or a mapping with a kind; known: instances, lists, number-pairs, product, scan, subset",
         ):
             resolve("spaces", wrong)
 

@@ -283,12 +283,13 @@ def test_what_is_scaled_is_shown_row_by_row():
     figure = scale_figure(full, Tables(runs, empty, empty, empty))
     text = str(figure.chart.to_dict())
     for row in (
-        "every pair met: 32 channels, 1200 steps, 72 combinations",
+        "the usual size",
         "64 channels",
         "300 steps",
         "6 pairs never met",
     ):
         assert row in text
+    assert "The usual size: 32 channels, 1200 steps, 72 combinations, every pair met." in figure.caption
     assert "around one combination, reach 1" in text and "drawn by lot" in text and "two things" not in text
 
 

@@ -341,9 +341,7 @@ def scale_figure(study: TextToImage, tables: Tables) -> Figure:
             continue  # These are in the figure of success.
         changed = [f"{row[name]} {said}" for name, said in unit.items() if row[name] != usual[name]]
         if row["arm"] == "complete":
-            names[key] = ", ".join(changed) or "every pair met: " + ", ".join(
-                f"{usual[name]} {said}" for name, said in unit.items()
-            )
+            names[key] = ", ".join(changed) or "the usual size"
         else:
             names[key] = study.described(str(row["arm"]))
     cells = [tuple(row) for row in tables.runs[list(study.cells)].itertuples(index=False)]
@@ -356,6 +354,10 @@ def scale_figure(study: TextToImage, tables: Tables) -> Figure:
         floor=0.0,
         ceiling=1.0,
         x_title="share of images with every factor right",
-        caption_lead="One thing: what more training, wider networks and other combinations to train on bring. The first row is the usual size.",
+        caption_lead=(
+            "One thing: what more training, wider networks and other combinations to train on bring. The usual size: "
+            + ", ".join(f"{usual[name]} {said}" for name, said in unit.items())
+            + ", every pair met."
+        ),
     )
     return Figure("scale", "Does more of it help?", info.caption, draw_dots(info))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import getpass
 import os
+import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +53,20 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_cache_folder(config)))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+
+
+MAPPINGS = 30_000
+"""Of its memory, at which a process lets go of its compiled programs; Linux allows 65,530, and beyond them JAX crashes."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_programs() -> Iterator[None]:
+    """Programs of tests that are through do not pile up: each takes several mappings of memory."""
+    yield
+    maps, jax = Path("/proc/self/maps"), sys.modules.get("jax")
+    if jax is not None and maps.exists() and maps.read_bytes().count(b"\n") > MAPPINGS:
+        jax.clear_caches()
+        gc.collect()
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ from recombine.spaces.subset import SubsetSpace
 from recombine.testing import check_family
 from recombine.training.config import RunConfig
 from recombine.training.prepare import Setting
+from recombine.training.streams import named_key
 
 SPACE = InstanceSpace(number=24)
 SACK = Knapsack(items=3, count=4, solver="listing", text="pairs")
@@ -87,7 +88,7 @@ def test_what_cannot_be_drawn_is_said_before_it_is_compiled() -> None:
 
 def test_preparing_finds_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     setting = Setting(RunConfig(family=Problem(problem=SACK), space=SPACE))
-    setting.config.family.prepare(SPACE, setting._teacher_key)
+    setting.config.family.prepare(SPACE, named_key(setting.config.seeds.teacher, "teacher"))
 
     def never(*_: object) -> Instances:
         raise AssertionError("drawn again")

@@ -57,7 +57,7 @@ def test_an_empty_store_gives_empty_tables_with_a_run_column(store):
 def test_names_with_signs_of_patterns(tmp_path, ended):
     names = ("a1", "a[1]", "b*", "bb", "c?", "cc")
     for index, name in enumerate(names):
-        curves = [{"step": index, "loss": 0.0}]
+        curves = [{"step": index, "loss": 0.0, "score_in": 0.0, "score_held_out": 0.0}]
         Store(tmp_path / name).commit(ended(curves=curves))
     for index, name in enumerate(names):
         store = Store(tmp_path / name)

@@ -48,9 +48,6 @@ class Scarce:
     def seconds(self) -> float:
         return self.inner.seconds
 
-    def begin(self, *arguments: Any) -> None:
-        """Nothing is compiled before it is asked for."""
-
     def advance(self, program: Program, *arguments: Any) -> Any:
         self.lanes.append(program.lanes)
         real = self.inner.advance(program, *arguments)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -16,10 +15,9 @@ from recombine.recipes.paper import Paper
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports.missing_part import MissingPart
 from recombine.supports.random import Random
-from recombine.training import program
 from recombine.training.config import RunConfig, Seeds
 from recombine.training.prepare import Setting
-from recombine.training.program import Advance, Compiler, Program, buckets, padded, signature, stack
+from recombine.training.program import Program, buckets, padded, signature
 from recombine.training.train import Trainer
 
 Tiny = Callable[..., RunConfig]
@@ -139,32 +137,3 @@ def test_a_look_is_the_pooled_r2_of_both_validation_streams(tiny: Tiny):
     trained = setting.support.contains(np.asarray(rows))
     assert trained[:number].all()
     assert not trained[number:].any()
-
-
-@pytest.mark.parametrize("lanes", [1, 3])
-@pytest.mark.parametrize("family", ["hyperteacher", "preferences", "maximum-sum", "hops", "sprites"])
-def test_shapes_are_those_of_what_is_drawn(family: str, lanes: int):
-    """So that a program that is compiled beforehand is the one that runs."""
-    setting = Setting(RunConfig.model_validate({"family": family, "validation_tasks": 4}))
-    drawn = stack([setting.state()] * lanes), stack([setting.lane()] * lanes)
-    assert signature(setting.shapes(lanes)) == signature(drawn)
-
-
-def test_a_program_that_could_not_be_compiled_is_tried_again(tiny: Any, monkeypatch: pytest.MonkeyPatch):
-    calls: list[int] = []
-
-    def compile_(*arguments: Any) -> Advance:
-        calls.append(1)
-        if len(calls) == 1:
-            raise RuntimeError("RESOURCE_EXHAUSTED: Out of memory")
-        return Advance("compiled", None)
-
-    monkeypatch.setattr(program, "_compile", compile_)
-    config = tiny()
-    setting = Setting(config)
-    wanted = Program.of(config, 1), setting.state(), setting.lane(), jnp.ones((), bool)
-    compiler = Compiler()
-    with pytest.raises(RuntimeError, match="RESOURCE_EXHAUSTED"):
-        compiler.advance(*wanted)
-    assert compiler.advance(*wanted) == compiler.advance(*wanted) == Advance("compiled", None)
-    assert len(calls) == 2

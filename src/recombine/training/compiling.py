@@ -8,7 +8,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-from jax.core import Tracer
 
 
 def compiler_options() -> dict[str, int]:
@@ -32,8 +31,6 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:
-        # Inside another program it is that one's options that count, and JAX takes no others.
-        inside = any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(arguments))
-        return (function if inside else ready())(*arguments)
+        return ready()(*arguments)
 
     return call

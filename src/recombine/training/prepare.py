@@ -6,7 +6,6 @@ import dataclasses
 import functools
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,7 +22,7 @@ from recombine.supports.base import Support
 from recombine.supports.regions import Regions
 from recombine.training.compiling import compiled
 from recombine.training.config import RunConfig
-from recombine.training.program import Lane, padded, stack
+from recombine.training.program import Lane, padded
 from recombine.training.streams import named_key
 
 
@@ -43,35 +42,25 @@ class Setting:
 
     @functools.cached_property
     def teacher(self) -> Teacher:
-        self.config.family.prepare(self.config.space, self._teacher_key)
-        return self._draw_teacher()
+        family, space = self.config.family, self.config.space
+        key, structure = named_key(self.config.seeds.teacher, "teacher"), self.support.structure
+        family.prepare(space, key)
+        return _draw(family, space, key) if structure is None else _draw_within(family, space, structure, key)
 
     @functools.cached_property
     def encoder(self) -> Encoder:
-        return self._draw_encoder()
-
-    @property
-    def _teacher_key(self) -> Array:
-        return named_key(self.config.seeds.teacher, "teacher")
-
-    def _draw_teacher(self) -> Teacher:
-        family, space = self.config.family, self.config.space
-        key, structure = self._teacher_key, self.support.structure
-        return _draw(family, space, key) if structure is None else _draw_within(family, space, structure, key)
-
-    def _draw_encoder(self) -> Encoder:
         key = named_key(self.config.seeds.teacher, "encoding")
         return _draw(self.config.encoding, self.config.space, self.config.family, key)
 
     def network(self) -> Network:
         """The network before training."""
-        return _network(*self._origin(self.teacher))
+        return _network(*self._origin())
 
-    def _origin(self, teacher: Teacher) -> tuple[Any, ...]:
+    def _origin(self) -> tuple[Any, ...]:
         """What the first weights depend on."""
         config = self.config
         parts = config.model, config.encoding, config.space, config.family
-        return *parts, teacher, named_key(config.seeds.init, "init")
+        return *parts, self.teacher, named_key(config.seeds.init, "init")
 
     @property
     def data_key(self) -> Array:
@@ -86,37 +75,20 @@ class Setting:
 
     def lane(self) -> Lane:
         """The run's arrays."""
-        return self._lane(self.teacher, self.encoder, self.validation_rows())
-
-    def _lane(self, teacher: Teacher, encoder: Encoder, held_out: Int[np.ndarray, "n slots"]) -> Lane:
         length = self.config.support.length(self.config.space)
         return Lane(
             sampler=self.support.sampler(None if length is None else padded(length)),
-            teacher=teacher,
-            encoder=encoder,
+            teacher=self.teacher,
+            encoder=self.encoder,
             key=self.data_key,
-            held_out=jnp.asarray(held_out),
+            held_out=jnp.asarray(self.validation_rows()),
             rate=jnp.asarray(self.config.recipe.rate, jnp.float32),
             steps=jnp.asarray(self.config.recipe.steps, jnp.float32),
         )
 
     def state(self) -> TrainState:
         """The state before the first step."""
-        return self._state(self.teacher)
-
-    def _state(self, teacher: Teacher) -> TrainState:
-        return _state(self.config.objective, self.config.recipe.shared(), *self._origin(teacher))
-
-    def shapes(self, lanes: int) -> tuple[TrainState, Lane]:
-        """State and lane of a stack of such runs, as shapes. Of what is random only the support is drawn."""
-        held_out = self.validation_rows()  # Not inside: it is no program of arrays.
-
-        def drawn() -> tuple[TrainState, Lane]:
-            teacher = self._draw_teacher()
-            whole = self._state(teacher), self._lane(teacher, self._draw_encoder(), held_out)
-            return stack([whole] * lanes)
-
-        return eqx.filter_eval_shape(drawn)
+        return _state(self.config.objective, self.config.recipe.shared(), *self._origin())
 
 
 @compiled

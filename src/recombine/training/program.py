@@ -11,7 +11,6 @@ import functools
 import json
 import time
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
@@ -232,16 +231,11 @@ def unstack(tree: Tree, index: int, lanes: int) -> Tree:
     return jax.tree.map(lambda leaf: leaf[index] if eqx.is_array(leaf) else leaf, tree)
 
 
-def _is_array(leaf: Any) -> bool:
-    """Whether a leaf is an array, or the shape of one that is still to be drawn."""
-    return eqx.is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)
-
-
 def signature(tree: PyTree) -> str:
     """The structure and shapes of a pytree: what, with the program's name, decides the compiled code."""
     leaves, structure = jax.tree.flatten(tree)
     # What is no array (an activation function, a number) is written into the code.
-    shapes = [(leaf.shape, str(leaf.dtype)) if _is_array(leaf) else repr(leaf) for leaf in leaves]
+    shapes = [(leaf.shape, str(leaf.dtype)) if eqx.is_array(leaf) else repr(leaf) for leaf in leaves]
     return f"{structure}|{shapes}"
 
 
@@ -268,40 +262,24 @@ class Compiler:
     """Compiles each bucket once and counts."""
 
     def __init__(self) -> None:
-        self._compiled: dict[str, Future[Advance]] = {}
-        self._background = ThreadPoolExecutor(1, thread_name_prefix="compiling")
+        self._compiled: dict[str, Advance] = {}
         self.compilations = 0
         self.seconds = 0.0
-        """For how long a compilation was waited for."""
-
-    def begin(
-        self, program: Program, state: TrainState, lane: Lane, active: Array | jax.ShapeDtypeStruct
-    ) -> str:
-        """Compile `advance` of a stack of lanes in the background. Shapes suffice, so that the arrays can be drawn meanwhile."""
-        name = f"{program.name}|{signature((state, lane, active))}"
-        if name not in self._compiled:
-            self._compiled[name] = self._background.submit(_compile, program, state, lane, active)
-            self.compilations += 1
-        return name
 
     def advance(self, program: Program, state: TrainState, lane: Lane, active: Array) -> Advance:
-        """The compiled `advance`, ready to be called with such arguments."""
-        start = time.perf_counter()
-        name = self.begin(program, state, lane, active)
-        if not self._compiled[name].done():
-            wait([self._compiled[name]])
-            self.seconds += time.perf_counter() - start
-        if self._compiled[name].exception() is None:
-            return self._compiled[name].result()
-        # Not kept: the next try may have more memory, and the error holds on to all that was in its way.
-        raise self._compiled.pop(name).exception()  # pyright: ignore[reportGeneralTypeIssues]
+        """The compiled `advance` of a stack of lanes, ready to be called with such arguments."""
+        name = f"{program.name}|{signature((state, lane, active))}"
+        if name not in self._compiled:
+            begin = time.perf_counter()
+            self._compiled[name] = _compile(program, state, lane, active)
+            self.compilations += 1
+            self.seconds += time.perf_counter() - begin
+        return self._compiled[name]
 
 
-def _compile(
-    program: Program, state: TrainState, lane: Lane, active: Array | jax.ShapeDtypeStruct
-) -> Advance:
+def _compile(program: Program, state: TrainState, lane: Lane, active: Array) -> Advance:
     """`advance` over a leading lane axis, where there are several. Only arrays are stacked; the rest is the same for all."""
-    arrays, (state_static, lane_static) = eqx.partition((state, lane), _is_array)
+    arrays, (state_static, lane_static) = eqx.partition((state, lane), eqx.is_array)
 
     def one(state_arrays: PyTree, lane_arrays: PyTree, active: Array) -> tuple[PyTree, Look]:
         whole = eqx.combine(state_arrays, state_static), eqx.combine(lane_arrays, lane_static)

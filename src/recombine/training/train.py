@@ -127,8 +127,6 @@ class Trainer:
         self.compiler = Compiler()
         self._need: Need | None = None
         """Of the program that runs."""
-        self._foreseen: Setting | None = None
-        """Of the run for whose program the support was drawn already."""
 
     def train(self, configs: Iterable[RunConfig], lanes: int | None = None) -> Iterator[Outcome]:
         """Train runs and yield each as it ends. Runs that share a program are stepped together.
@@ -141,7 +139,6 @@ class Trainer:
         left_out: list[NotEnoughMemory] = []
         for program, bucket in buckets(configs, lanes, self.devices):
             waiting = {config.run_id: config for config in bucket}
-            self._foresee(program, bucket[0])
             while waiting:
                 chosen = list(waiting.values())[: program.lanes]
                 try:
@@ -171,22 +168,8 @@ class Trainer:
             large = too_large(configs[0], self._need, available())
             raise _TooLarge(program.lanes // 2, large) from error
 
-    def _foresee(self, program: Program, config: RunConfig) -> None:
-        """Let the bucket's program be compiled while its first runs are drawn."""
-        if not config.recipe.steps or program.devices > 1:
-            return
-        stacked = jax.eval_shape(lambda: stack([jnp.zeros((), bool)] * program.lanes))
-        self._foreseen = Setting(config)
-        try:
-            shapes = self._foreseen.shapes(program.lanes)
-        except (RuntimeError, MemoryError, TypeError):
-            return  # Nothing is lost but time: what is wrong shows when the run is drawn.
-        self.compiler.begin(program, *shapes, stacked)
-
     def _start(self, config: RunConfig) -> _Run:
-        # What was drawn to foresee the program serves the run.
-        known, self._foreseen = self._foreseen, None
-        setting = known if known is not None and known.config == config else Setting(config)
+        setting = Setting(config)
         run = _Run(setting, setting.state(), setting.lane(), reached=None if config.target is None else False)
         path = self._checkpoint(config)
         if path is not None and path.exists():

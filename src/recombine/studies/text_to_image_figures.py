@@ -345,7 +345,8 @@ def scale_figure(study: TextToImage, tables: Tables) -> Figure:
         else:
             names[key] = study.described(str(row["arm"]))
     cells = [tuple(row) for row in tables.runs[list(study.cells)].itertuples(index=False)]
-    frame = tables.runs.assign(cell=[names.get(cell) for cell in cells]).dropna(subset=["cell"])
+    rows = pd.Series([names.get(cell) for cell in cells], index=tables.runs.index, dtype=object)
+    frame = tables.runs.assign(cell=rows).dropna(subset=["cell"])
     info = dots_info(
         frame,
         "cell",

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from recombine.errors import BadInput
-from recombine.families.problem import Problem, ProblemTeacher, instances
+from recombine.families.problem import Problem, instances
+from recombine.families.sequences import WrittenTeacher
 from recombine.problems.digits import shown
 from recombine.problems.instances import Instances
 from recombine.problems.knapsack import Knapsack
@@ -95,7 +96,7 @@ def test_preparing_finds_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Knapsack, "instances", never)
     teacher = setting.teacher
-    assert isinstance(teacher, ProblemTeacher) and len(teacher.questions) == SPACE.number
+    assert isinstance(teacher, WrittenTeacher) and len(teacher.questions) == SPACE.number
 
 
 def test_other_spaces_are_refused() -> None:

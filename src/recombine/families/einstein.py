@@ -6,16 +6,14 @@ import functools
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 from pydantic import Field, PositiveInt
 
 from recombine.errors import BadInput
-from recombine.families.base import Task
 from recombine.families.graph_family import GraphFamily
-from recombine.families.sequences import SequenceTeacher
+from recombine.families.sequences import WrittenTeacher
 from recombine.families.vocabulary import END, Vocabulary, padded
 from recombine.graphs.clues import HOUSE, MOST_HOUSES, Puzzle, Thing
 from recombine.graphs.einstein import different_puzzles, left_word, puzzle_scratchpad
@@ -24,23 +22,6 @@ from recombine.graphs.graph import Graph
 from recombine.graphs.scratchpad import Scratchpad
 from recombine.spaces.base import Space
 from recombine.spaces.instances import InstanceSpace
-
-
-class EinsteinTeacher(SequenceTeacher):
-    """The puzzles as text. They are the same in all replicates; which are trained on is not."""
-
-    questions: Int[Array, "instance word"]
-    answers: Int[Array, "instance token"]
-    width: int = eqx.field(static=True)
-
-    def task(self, row: Int[Array, " slots"], key: Array) -> Task:
-        return Task(row, jnp.ones(1), jnp.zeros(self.width).at[row].set(1.0))
-
-    def prompt(self, task: Task) -> Int[Array, " word"]:
-        return self.questions[task.combination[0]]
-
-    def answer(self, task: Task) -> Int[Array, " token"]:
-        return self.answers[task.combination[0]]
 
 
 class Einstein(GraphFamily):
@@ -106,15 +87,14 @@ class Einstein(GraphFamily):
     def longest(self) -> int:
         return self.lengths(0)[1]
 
-    def draw(self, space: Space, key: Array) -> EinsteinTeacher:
+    def draw(self, space: Space, key: Array) -> WrittenTeacher:
         self.check(space)
         words = self.vocabulary
         questions = [words.numbers(one.puzzle.tokens) for one in self.worked]
         answers = [(*words.numbers(self._said(one)), END) for one in self.worked]
-        return EinsteinTeacher(
+        return WrittenTeacher(
             jnp.asarray(padded(questions, self.longest_prompt)),
             jnp.asarray(padded(answers, self.longest)),
-            space.width,
         )
 
     def _said(self, worked: Elimination) -> tuple[str, ...]:

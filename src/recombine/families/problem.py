@@ -6,16 +6,13 @@ import functools
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, UInt32
 
 from recombine.component import field
 from recombine.errors import BadInput
-from recombine.families.base import Task
-from recombine.families.sequences import SequenceFamily, SequenceTeacher
+from recombine.families.sequences import SequenceFamily, WrittenTeacher
 from recombine.families.vocabulary import Vocabulary
 from recombine.problems.base import Problem as Solvable
 from recombine.problems.instances import Instances, together
@@ -27,23 +24,6 @@ KEPT = 64
 """So many sets of instances are kept: the runs of a replicate share theirs, and solving takes seconds."""
 ATTEMPTS = 20
 """So often draws are made up for that have no answer or were drawn before."""
-
-
-class ProblemTeacher(SequenceTeacher):
-    """The instances of one replicate, as text."""
-
-    questions: Int[Array, "instance word"]
-    answers: Int[Array, "instance token"]
-    width: int = eqx.field(static=True)
-
-    def task(self, row: Int[Array, " slots"], key: Array) -> Task:
-        return Task(row, jnp.ones(1), jnp.zeros(self.width).at[row].set(1.0))
-
-    def prompt(self, task: Task) -> Int[Array, " word"]:
-        return self.questions[task.combination[0]]
-
-    def answer(self, task: Task) -> Int[Array, " token"]:
-        return self.answers[task.combination[0]]
 
 
 class Problem(SequenceFamily):
@@ -84,7 +64,7 @@ class Problem(SequenceFamily):
         """Instances are found and written here; `draw` finds them kept."""
         self._texts(space.size, jax.random.bits(key, (4,), "uint32"))
 
-    def draw(self, space: Space, key: Array) -> ProblemTeacher:
+    def draw(self, space: Space, key: Array) -> WrittenTeacher:
         self.check(space)
         shapes = [
             jax.ShapeDtypeStruct((space.size, length), np.dtype("int32"))
@@ -93,7 +73,7 @@ class Problem(SequenceFamily):
         # Solvers are not made of JAX; drawing is.
         bits = jax.random.bits(key, (4,), "uint32")
         questions, answers = jax.pure_callback(functools.partial(self._texts, space.size), shapes, bits)
-        return ProblemTeacher(questions, answers, space.width)
+        return WrittenTeacher(questions, answers)
 
     def _texts(
         self, number: int, bits: UInt32[Array | np.ndarray, " four"]

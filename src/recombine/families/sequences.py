@@ -37,6 +37,22 @@ class SequenceTeacher(Teacher):
         )
 
 
+class WrittenTeacher(SequenceTeacher):
+    """Instances that were written down beforehand: a combination is the number of one."""
+
+    questions: Int[Array, "instance word"]
+    answers: Int[Array, "instance token"]
+
+    def task(self, row: Int[Array, " slots"], key: Array) -> Task:
+        return Task(row, jnp.ones(1), jnp.zeros(len(self.questions)).at[row].set(1.0))
+
+    def prompt(self, task: Task) -> Int[Array, " word"]:
+        return self.questions[task.combination[0]]
+
+    def answer(self, task: Task) -> Int[Array, " token"]:
+        return self.answers[task.combination[0]]
+
+
 class SequenceFamily(WholeFamily, abc.ABC):
     """Targets are the numbers of tokens. A prediction is what a network said by itself, token after token."""
 

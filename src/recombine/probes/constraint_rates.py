@@ -11,7 +11,7 @@ from pydantic import NonNegativeFloat, PositiveInt
 
 from recombine.errors import BadInput
 from recombine.families.problem import Problem as ProblemFamily
-from recombine.families.problem import ProblemTeacher
+from recombine.families.sequences import WrittenTeacher
 from recombine.models.base import Network
 from recombine.probes.base import Measured, Measurement
 from recombine.probes.graph_steps import Answer
@@ -72,7 +72,7 @@ class ConstraintRates(Measurement):
     def measure(self, setting: Setting, network: Network) -> Measured:
         config, support, teacher = setting.config, setting.support, setting.teacher
         family = config.family
-        if not (isinstance(family, ProblemFamily) and isinstance(teacher, ProblemTeacher)):
+        if not (isinstance(family, ProblemFamily) and isinstance(teacher, WrittenTeacher)):
             raise BadInput(
                 f"Constraints are those of problems; the answers of {family.kind!r} have none.",
                 fix="family=problem",
@@ -185,7 +185,7 @@ def _box(problem: Problem) -> list[ConstraintType]:
     return [one for one in problem.types if one.easy and "balance" not in one.name]
 
 
-def written(family: ProblemFamily, teacher: ProblemTeacher, numbers: Int[np.ndarray, " n"]) -> Instances:
+def written(family: ProblemFamily, teacher: WrittenTeacher, numbers: Int[np.ndarray, " n"]) -> Instances:
     """Instances as their texts have them, the best answers rounded as written."""
     problem = family.problem
     questions = problem.texts.question.read(np.asarray(teacher.questions)[numbers])

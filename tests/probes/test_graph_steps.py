@@ -106,6 +106,9 @@ def test_one_wrong_token_is_one_wrong_step(configs: dict[tuple[str, str], RunCon
     steps = columns["part"] == "steps"
     assert columns["local"][steps].sum() == columns["slips"][steps].sum() == columns["number"][own].sum()
     assert columns["unsound"][steps].sum() == columns["propagation"][steps].sum() == 0
+    # The wrong token is an END: no value is written there.
+    assert columns["unwritten"][steps].sum() == columns["local"][steps].sum()
+    assert found.summary["share_unwritten_in"] == found.summary["share_local_in"] > 0
 
 
 def test_a_wrong_end_is_no_wrong_step() -> None:

@@ -14,7 +14,9 @@ from recombine.overrides import apply, validate
 from recombine.stats.verdicts import Verdict, settle
 from recombine.studies.base import Tables
 from recombine.studies.scan import Scan
-from recombine.studies.scan_claims import APART, CELLS, FEW, SCALED
+from recombine.studies.scan_claims import APART, CELLS, FEW, SCALED, SPLITS
+from recombine.training.prepare import Setting
+from recombine.training.program import Program, signature
 
 ACCURACY = {
     "simple": 0.99,
@@ -130,10 +132,18 @@ def test_nothing_is_said_of_a_verb_that_was_not_learned(small: Scan) -> None:
     assert found["length-fails"].verdict == "supported"
 
 
-def test_training_pays_for_no_pads_behind_short_answers() -> None:
-    for config, labels in Scan.profile("laptop").runs():
+def test_splits_share_their_compiled_programs() -> None:
+    runs = Scan.profile("laptop").runs()
+    lists = {
+        labels["split"]: Setting(config).lane().sampler
+        for config, labels in runs
+        if config.family.kind == "scan" and labels["replicate"] == 1000 and labels["width"] == 64
+    }
+    assert len({signature(lists[split]) for split in SPLITS}) == 1
+    # One for all splits at the largest size, for random places, few commands, the control, the narrowest, the shallowest.
+    assert len({Program.of(config).name for config, _ in runs}) == 5
+    for config, labels in runs:
         assert isinstance(config.objective, NextToken)
-        assert config.objective.answers == (23 if "length" in labels["split"] else 0)
         assert bool(config.objective.spread) == (labels["split"] == APART)
 
 

@@ -17,7 +17,7 @@ from recombine.supports.missing_part import MissingPart
 from recombine.supports.random import Random
 from recombine.training.config import RunConfig, Seeds
 from recombine.training.prepare import Setting
-from recombine.training.program import Program, buckets, padded, signature
+from recombine.training.program import SHORTEST_LIST, Program, buckets, padded, signature
 from recombine.training.train import Trainer
 
 Tiny = Callable[..., RunConfig]
@@ -70,8 +70,15 @@ def test_rules_share_a_bucket_only_with_themselves(tiny: Tiny):
 
 
 def test_lists_are_padded_to_few_lengths():
-    assert [padded(length) for length in (1, 511, 512, 513, 1024, 1025)] == [512, 512, 512, 1024, 1024, 2048]
-    assert all(padded(length) >= length for length in range(1, 5000, 7))
+    least = SHORTEST_LIST
+    assert [padded(length) for length in (1, least, least + 1, 2 * least, 2 * least + 1)] == [
+        least,
+        least,
+        2 * least,
+        2 * least,
+        4 * least,
+    ]
+    assert all(padded(length) >= length for length in range(1, 5 * least, 997))
 
 
 def test_lanes_of_one_bucket_have_one_shape(tiny: Tiny):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -91,8 +92,7 @@ def eliminate(puzzle: Puzzle) -> Elimination:
             if looked.get(rule) == parents:  # Nothing has changed since.
                 continue
             looked[rule] = parents
-            told = (np.array([masks[thing]]) for thing in (own, *others))
-            left = int(operation.apply(*told)[0])
+            left = _left(operation, *(masks[thing] for thing in (own, *others)))
             if left != masks[own]:
                 going = True
                 changes[own] += 1
@@ -101,6 +101,12 @@ def eliminate(puzzle: Puzzle) -> Elimination:
     graph = Graph(tuple(nodes))
     last = {thing: graph.numbers[names[thing]] for thing in puzzle.things}
     return Elimination(puzzle, graph, last, {thing: masks[thing] for thing in puzzle.things})
+
+
+@functools.cache
+def _left(operation: Operation, *masks: int) -> int:
+    """What a step leaves. Few sets of houses come again and again, and arrays of one number are slow."""
+    return int(operation.apply(*(np.array([mask]) for mask in masks))[0])
 
 
 def _rules(puzzle: Puzzle) -> Iterator[Step]:

@@ -28,12 +28,12 @@ from recombine.training.prepare import Setting
 from recombine.training.program import draw_examples
 from recombine.training.streams import Stream
 
-COUNTS = ("number", "right", "results", "flawed", *LABELS, "sound", "slips", "unsound", "mended")
+COUNTS = ("number", "right", "results", "flawed", *LABELS, "unwritten", "sound", "slips", "unsound", "mended")
 COLUMNS = ("part", "size", "name", "beyond", "place", "step", "parents", *COUNTS, "row", "stated")
 """A table in three parts. `answers`: of each size the number of problems, those answered wholly right, those with the right
 result, and those of them in which a step is wrong; with the first problem and what was stated of its nodes. `result`: of each
 size and place of the result the number of problems and the right tokens. `steps`: of each size, depth (`place`), operation and
-number of parents the labels, the steps whose parents are all right and those of them that are wrong (slips), the other steps and those of them
+number of parents the labels, the local errors that are steps which were never written, the steps whose parents are all right and those of them that are wrong (slips), the other steps and those of them
 that are right (mended)."""
 
 BATCH = 128
@@ -92,7 +92,7 @@ class GraphSteps(Measurement):
     """Held-out problems of every size, answered by the network itself. Steps are looked at where answers have them."""
 
     kind: Literal["graph-steps"] = "graph-steps"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     combinations: PositiveInt = 2048
     """The most problems that are answered."""
     fewest: PositiveInt = 16
@@ -198,10 +198,11 @@ def _steps(shapes: list[Shape]) -> Iterator[dict[str, Any]]:
         for step in shape.graph.steps:
             key = shape.size, int(shape.graph.depths[step]), *kind_of(shape.graph, step)
             labels = np.bincount(shape.labels[:, step], minlength=len(LABELS))
-            own = np.array([*labels, *dataclasses.astuple(rates[step])])
+            own = np.array([*labels, shape.unwritten[:, step].sum(), *dataclasses.astuple(rates[step])])
             counts[key] = counts.get(key, 0) + own
     for (size, depth, word, parents), own in counts.items():
-        numbers = dict(zip((*LABELS, "sound", "slips", "unsound", "mended"), own.tolist(), strict=True))
+        names = (*LABELS, "unwritten", "sound", "slips", "unsound", "mended")
+        numbers = dict(zip(names, own.tolist(), strict=True))
         yield {
             "part": "steps",
             "size": size,

@@ -28,7 +28,7 @@ from recombine.supports.base import SupportKind
 from recombine.supports.compound_divergence import CompoundDivergence
 from recombine.supports.random import Random
 from recombine.supports.regions import STRATA
-from recombine.supports.scan_split import LONGEST, ScanSplit
+from recombine.supports.scan_split import ScanSplit
 from recombine.training.config import RunConfig
 
 if TYPE_CHECKING:
@@ -102,11 +102,11 @@ class Scan(Study):
     """What all runs share, the recipe included; support and size of the network are set by the sweep."""
     model: field("models", Model) = EncoderDecoder()  # type: ignore[valid-type]
     """The network; its width and its layers are set by the sweep."""
-    widths: tuple[PositiveInt, ...] = (32, 64)
+    widths: tuple[PositiveInt, ...] = (16, 64)
     """Widths of the residual stream, narrowest first. The widest is the size that all splits have."""
     depths: tuple[PositiveInt, ...] = (1, 2)
     """Numbers of layers, fewest first; the most are what all splits have."""
-    shares: tuple[float, ...] = (0.2, 1.0)
+    shares: tuple[float, ...] = (0.05, 1.0)
     """Shares of the training commands, smallest first; the largest is what all splits have."""
     divergent: CompoundDivergence = CompoundDivergence()
     """The split of our own: the same words as often, put together as differently as can be. As many commands that are put
@@ -115,6 +115,8 @@ class Scan(Study):
     """What the control is trained on: few enough commands to be memorised. The true language is run on as many besides."""
     places: PositiveInt = 2 * (language.MOST_WORDS + language.MOST_ACTIONS + 1)
     """Among so many places tokens stand where they stand at random."""
+    longer: PositiveInt = 2
+    """So many times as many steps are made there."""
     combinations: PositiveInt = 256
     """Commands of each region that are answered after training."""
     replicates: PositiveInt = 8
@@ -151,12 +153,13 @@ class Scan(Study):
         name = "length" if split == APART else split
         return self.divergent if split == "divergent" else ScanSplit(split=name, share=share)  # type: ignore[arg-type]
 
-    def _objective(self, split: str) -> dict[str, Any]:
-        """What a split changes of the objective: where answers are short, training pays for no longer ones."""
-        if split not in ("length", APART):
-            return {}
-        changes = {"answers": LONGEST + 1} | ({"spread": self.places} if split == APART else {})
-        return {"objective": self.base.objective.model_copy(update=changes)}
+    def _apart(self) -> dict[str, Any]:
+        """What random places change of a run: there is more to learn."""
+        recipe = self.base.recipe
+        return {
+            "objective": self.base.objective.model_copy(update={"spread": self.places}),
+            "recipe": recipe.model_copy(update={"steps": self.longer * recipe.steps}),
+        }
 
     def runs(self) -> list[tuple[RunConfig, dict[str, Any]]]:
         cells = [(self.base.family, split, self.usual) for split in (*SPLITS, APART, FEW)]
@@ -169,7 +172,7 @@ class Scan(Study):
                 "family": family,
                 "support": self._support(split, size["share"]),
                 "model": type(model).model_validate(dict(model)),
-                **self._objective(split),
+                **(self._apart() if split == APART else {}),
             }
             labels = {"family": family.kind, "split": split, **size}
             found += [

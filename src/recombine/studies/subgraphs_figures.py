@@ -12,7 +12,6 @@ from recombine.figures.computation_graph import computation_graph_info, draw_com
 from recombine.figures.dots import dots_info, draw_dots
 from recombine.figures.lines import draw_lines, lines_info
 from recombine.graphs.einstein import left_word
-from recombine.graphs.labels import LABELS
 from recombine.graphs.scratchpad import MISSING
 from recombine.probes.graph_steps import GraphSteps
 from recombine.studies.base import Tables
@@ -26,6 +25,7 @@ NAMES = {
     "restoration": "restored",
     "propagation": "wrong because of wrong ones before",
     "local": "wrong by itself",
+    "unwritten": "not written",
 }
 """The labels of steps in words."""
 SIZES = {LISTS: "numbers in the list", PUZZLES: "depth of the puzzle's graph"}
@@ -131,12 +131,14 @@ def _by_graph_depth(study: Subgraphs, tables: Tables) -> Figure:
 
 def _by_depth(study: Subgraphs, tables: Tables, problem: str) -> Figure:
     frame = study.part(tables, "steps", problem, STEPS)
-    own = frame[frame["beyond"].astype(bool)].astype(dict.fromkeys(LABELS, float))
-    sums = own.groupby(["replicate", "place"])[list(LABELS)].sum()
+    own = frame[frame["beyond"].astype(bool)].astype(dict.fromkeys(NAMES, float))
+    sums = own.groupby(["replicate", "place"])[list(NAMES)].sum()
+    # What is not written counts as a local error elsewhere.
+    sums["local"] -= sums["unwritten"]
     long = (
         sums.div(sums.sum(axis=1), axis=0)
         .reset_index()
-        .melt(["replicate", "place"], list(LABELS), "label", "share")
+        .melt(["replicate", "place"], list(NAMES), "label", "share")
     )
     info = lines_info(
         long,

@@ -79,9 +79,8 @@ class ScanSplit(SupportKind):
         always, others, test = _sides(self.split, seed if self.split == "simple" else 0)
         order = np.random.default_rng([seed, 41]).permutation(len(others))
         kept = others[order[: self._kept(others)]]
-        if not len(always):
-            return Listed(space, kept, reserved=test.copy())
-        often = len(kept) * JUMP_SHARE / (1 - JUMP_SHARE) / len(always)
+        # Also where none is there more often than others: so all splits share one compiled program.
+        often = len(kept) * JUMP_SHARE / (1 - JUMP_SHARE) / max(1, len(always))
         weights = np.concatenate([np.full(len(always), often), np.ones(len(kept))])
         return Listed(space, np.concatenate([always, kept]), weights, test.copy())
 

@@ -32,6 +32,9 @@ from recombine.training.streams import Stream, stream_key
 
 Tree = TypeVar("Tree", bound=PyTree)
 
+SHORTEST_LIST = 1 << 15
+"""All lists of combinations up to this length are padded to it: less than a megabyte."""
+
 
 class Lane(eqx.Module):
     """What one run brings to the program."""
@@ -210,8 +213,9 @@ def buckets(
 
 
 def padded(length: int) -> int:
-    """The length to which a list of combinations is padded, so that supports of near size share a program."""
-    return max(512, 1 << (length - 1).bit_length())
+    """The length to which a list of combinations is padded, so that supports of many sizes share a program: numbers cost little
+    memory, a program takes seconds to compile."""
+    return max(SHORTEST_LIST, 1 << (length - 1).bit_length())
 
 
 def stack(trees: Sequence[Tree]) -> Tree:

@@ -137,4 +137,10 @@ def explain(error: ValidationError) -> RecombineError:
     if first["type"] == "extra_forbidden":
         return BadInput(f"There is nothing called {where!r} to set.")
     given = first.get("input")
+    if first["type"] in ("tuple_type", "list_type"):
+        leaf = where.rpartition(".")[2]
+        return BadInput(
+            f"{where or 'the value'} = {given!r}: several values are expected.",
+            fix=f"write them with commas between them, e.g. {leaf}=1,2; a single one with a comma behind it: {leaf}=1,",
+        )
     return BadInput(f"{where or 'the value'} = {given!r}: {message[0].lower()}{message[1:]}.")

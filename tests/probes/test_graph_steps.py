@@ -36,7 +36,8 @@ FAMILY = MaximumSum(lists=SPACE)
 
 @pytest.fixture(scope="module")
 def configs() -> dict[tuple[str, str], RunConfig]:
-    study = Subgraphs.model_validate(Subgraphs.profiles["smoke"] | {"first_seed": 0, "replicates": 1})
+    whole = {"arms": ("steps", "question only"), "first_seed": 0, "replicates": 1}
+    study = Subgraphs.model_validate(Subgraphs.profiles["smoke"] | whole)
     return {(labels["problem"], labels["arm"]): config for config, labels in study.runs()}
 
 

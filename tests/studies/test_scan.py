@@ -10,7 +10,7 @@ import pytest
 
 from recombine.errors import BadInput
 from recombine.objectives.next_token import NextToken
-from recombine.overrides import apply, validate
+from recombine.overrides import validate
 from recombine.stats.verdicts import Verdict, settle
 from recombine.studies.base import Tables
 from recombine.studies.scan import Scan
@@ -43,7 +43,8 @@ DIVERGENCE = {
 
 @pytest.fixture(scope="module")
 def small() -> Scan:
-    return apply(Scan.profile("smoke"), ["first_seed=0", "replicates=6"])
+    whole = {"asked": tuple(CELLS), "first_seed": 0, "replicates": 6}
+    return validate(Scan, Scan.profiles["smoke"] | whole)
 
 
 def tables(
@@ -140,7 +141,7 @@ def test_splits_share_their_compiled_programs() -> None:
         if config.family.kind == "scan" and labels["replicate"] == 1000 and labels["width"] == 64
     }
     assert len({signature(lists[split]) for split in SPLITS}) == 1
-    # One for all splits at the largest size, for random places, few commands, the control, the narrowest, the shallowest.
+    # All splits at the largest size, random places, the control, the narrowest network, the shallowest.
     assert len({Program.of(config).name for config, _ in runs}) == 5
     for config, labels in runs:
         assert isinstance(config.objective, NextToken)
@@ -227,3 +228,16 @@ def test_figures_show_every_split(small: Scan) -> None:
 def test_studies_that_make_no_sense_are_refused(given: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match=r"smallest first|must be 1"):
         validate(Scan, given)
+
+
+def test_what_is_left_out_is_not_decided(small: Scan) -> None:
+    less = small.model_copy(update={"asked": ("simple", "add-jump")})
+    assert {labels["split"] for _, labels in less.runs()} == {"simple", "add-jump"}
+    found = judged(less, tables(less))
+    assert found["add-jump-fails"].verdict == "supported"
+    assert all(
+        found[name].verdict == "inconclusive"
+        for name in ("length-fails", "length-fails-at-trained-places", "control-fails", "divergent-fails")
+    )
+    with pytest.raises(BadInput, match="'tall'"):
+        validate(Scan, {"asked": ("simple", "tall")})

@@ -13,7 +13,7 @@ from recombine.errors import BadInput
 from recombine.families.multiplication import sizes_of
 from recombine.graphs.labels import LABELS
 from recombine.graphs.multiplication import check_table, digit_gains
-from recombine.overrides import apply, validate
+from recombine.overrides import validate
 from recombine.spaces.number_pairs import NumberPairs
 from recombine.stats.verdicts import Verdict, settle
 from recombine.studies.base import Tables
@@ -35,7 +35,8 @@ SIZES = {LISTS: (3, 4), PRODUCTS: (12, 22), PUZZLES: (5, 7)}
 
 @pytest.fixture(scope="module")
 def small() -> Subgraphs:
-    return apply(Subgraphs.profile("smoke"), ["first_seed=0", "replicates=6"])
+    whole = {"arms": (STEPS, QUESTION, PLAIN), "first_seed": 0, "replicates": 6}
+    return validate(Subgraphs, Subgraphs.profiles["smoke"] | whole)
 
 
 def tables(
@@ -251,3 +252,13 @@ def test_digits_are_shown_of_a_trained_size_and_of_a_larger_one(small: Subgraphs
 def test_other_families_are_refused() -> None:
     with pytest.raises(BadInput, match="maximum-sum, with its steps"):
         validate(Subgraphs, {"lists": {"family": "scan"}})
+
+
+def test_arms_that_are_left_out_are_not_decided(small: Subgraphs) -> None:
+    less = small.model_copy(update={"arms": (STEPS,)})
+    assert {labels["arm"] for _, labels in less.runs()} == {STEPS}
+    found = judged(less, tables(less))
+    assert found["larger-lists-fail"].verdict == "supported"
+    for name in ("larger-lists-fail-question", "places-are-not-all", "told-digits-are-right"):
+        assert found[name].verdict == "inconclusive", name
+    assert all(figure.chart.to_dict() for figure in less.figures(tables(less)))

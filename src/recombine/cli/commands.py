@@ -19,6 +19,7 @@ from recombine.probes.scores import Scores
 from recombine.store.requests import remember
 from recombine.store.store import Store
 from recombine.studies.base import Study
+from recombine.studies.changed import changed
 from recombine.studies.run import newest_records, request_of, run_study, verdicts_of
 from recombine.training.config import RunConfig
 
@@ -88,7 +89,7 @@ def _remember(names: Sequence[str], overrides: Sequence[str], profile: str, stor
 def _study(name: str, profile: str, overrides: Sequence[str]) -> Study:
     kind = find("studies", name)
     assert issubclass(kind, Study)
-    return apply(kind.profile(profile), overrides)
+    return changed(kind.profile(profile), overrides)
 
 
 def _run_one(

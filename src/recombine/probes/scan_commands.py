@@ -31,7 +31,8 @@ class ScanCommands(Measurement):
             raise BadInput(f"Commands of SCAN were asked of the family {family.kind!r}.", fix="family=scan")
         rows = np.stack([language.parse(command) for command in self.commands])
         compute = ScoreTask(family, setting.config.objective, 1)
-        scores = over_tasks(compute, setting, network, rows, Stream.TEST, "commands", len(rows))
+        # As many at a time as in `scores`, so that both share one compiled program.
+        scores = over_tasks(compute, setting, network, rows, Stream.TEST, "commands")
         right = scores["whole"].astype(float)
         summary = {
             f"right_{command.replace(' ', '_')}": float(one)

@@ -63,7 +63,7 @@ class Arms:
 
     def spread(self, model: str) -> Values:
         """By how much the share of constraints that hold differs over sizes."""
-        totals = [self.got("total_network", model=model, width=one) for one in self.study.widths]
+        totals = [self.got("total_network_formed", model=model, width=one) for one in self.study.widths]
         return np.ptp(totals, axis=0)
 
 
@@ -102,8 +102,8 @@ def _of_kinds(arms: Arms) -> dict[str, Values]:
         "bounds-not-weight": arms.over(PACKING),
         "size-changes-little-decoder": arms.spread(DECODER),
         "size-changes-little-encoder-decoder": arms.spread(ENCODER),
-        "architecture-changes-little": arms.got("total_network", model=ENCODER, **most)
-        - arms.got("total_network", **most),
+        "architecture-changes-little": arms.got("total_network_formed", model=ENCODER, **most)
+        - arms.got("total_network_formed", **most),
         "error-falls": arms.got("error_network", width=widths[0]) - arms.got("error_network", **most),
         "balance-stays-low": arms.got("hard_network", **most),
         "plateau-is-the-mean-9": arms.beyond("total_mean_formed", **most),

@@ -23,7 +23,18 @@ from recombine.spaces import scan_language as language
 from recombine.spaces.scan import ScanSpace
 from recombine.studies.base import Effect, Study, Tables, ascend
 from recombine.studies.reduce import at
-from recombine.studies.scan_claims import APART, CLAIMS, FEW, FITS, HARD, HELPS, JUMP, SCALED, SPLITS
+from recombine.studies.scan_claims import (
+    APART,
+    CELLS,
+    CLAIMS,
+    FEW,
+    FITS,
+    HARD,
+    HELPS,
+    JUMP,
+    SCALED,
+    SPLITS,
+)
 from recombine.supports.base import SupportKind
 from recombine.supports.compound_divergence import CompoundDivergence
 from recombine.supports.random import Random
@@ -62,6 +73,7 @@ class Scan(Study):
             "model": {"kind": "encoder-decoder", "heads": 2},
             "divergent": {"kind": "compound-divergence", "train": 600, "test": 200},
             "combinations": 16,
+            "asked": tuple(cell for cell in CELLS if cell != APART),
             "replicates": 2,
         },
         "demo": {"replicates": 4},
@@ -108,6 +120,8 @@ class Scan(Study):
     """Numbers of layers, fewest first; the most are what all splits have."""
     shares: tuple[float, ...] = (0.05, 1.0)
     """Shares of the training commands, smallest first; the largest is what all splits have."""
+    asked: tuple[str, ...] = tuple(CELLS)
+    """What is held out, by name. What is left out here saves the time to compile it; its claims are then not decided."""
     divergent: CompoundDivergence = CompoundDivergence()
     """The split of our own: the same words as often, put together as differently as can be. As many commands that are put
     together alike are what it is compared with."""
@@ -125,6 +139,10 @@ class Scan(Study):
     @model_validator(mode="after")
     def _levels(self) -> Self:
         ascend(self, "widths", "depths", "shares")
+        if unknown := set(self.asked) - set(CELLS):
+            raise ValueError(
+                f"asked must be some of {', '.join(map(repr, CELLS))}, got {', '.join(map(repr, sorted(unknown)))}"
+            )
         if self.shares[-1] != 1:
             raise ValueError(f"the largest of shares must be 1, as one split has no part, got {self.shares}")
         return self
@@ -166,7 +184,7 @@ class Scan(Study):
         cells += [(self.base.family, split, size) for split in SCALED for size in self.smaller]
         cells += [(self.base.family, "simple", self.least), (LookupScan(), FEW, self.usual)]
         found = []
-        for family, split, size in cells:
+        for family, split, size in (cell for cell in cells if cell[1] in self.asked):
             model = self.model.model_copy(update={"width": size["width"], "layers": size["layers"]})
             changes = {
                 "family": family,

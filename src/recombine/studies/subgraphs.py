@@ -78,6 +78,7 @@ SMOKE = {
         space={"kind": "instances", "number": 80},
     ),
     "model": {"kind": "decoder", "width": 16, "layers": 1, "heads": 2},
+    "arms": (STEPS,),
     "replicates": 2,
 }
 PAPER = {
@@ -174,6 +175,8 @@ class Subgraphs(Study):
     )
     """Einstein's puzzle. With fewer names networks memorise the puzzles; with three houses they need far longer."""
     model: field("models", Model) = Decoder(width=64)  # type: ignore[valid-type]
+    arms: tuple[Literal["steps", "question only", "steps, plain places"], ...] = (STEPS, QUESTION, PLAIN)
+    """What is written down, and where. What is left out here saves the time to compile it; its claims are then not decided."""
     spread: PositiveInt = 2
     """Random places at which tokens stand are so many times as many as the longest prompt and answer have tokens."""
     replicates: PositiveInt = 8
@@ -220,6 +223,7 @@ class Subgraphs(Study):
             (self.run(config, seed, **parts), {"problem": problem, "arm": arm, "replicate": seed})
             for problem, config in self.problems.items()
             for arm in ARMS[problem]
+            if arm in self.arms
             for parts in [self._parts(problem, arm)]
             for seed in self.seeds
         ]

@@ -138,7 +138,7 @@ class Constraints(Study):
     heads: PositiveInt = 4
     items: int = 5
     """Items of the knapsack, of which there are two each; six fit in."""
-    weight: NonNegativeFloat = 0.5
+    weight: NonNegativeFloat = 0.8
     """Of the reward, beside cross-entropy."""
     rewarded: PositiveInt = 8
     """Tasks of a batch to which answers are drawn for the reward."""

@@ -23,7 +23,7 @@ class Reply:
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
-    """Instead of a chat's answer."""
+    """Instead of a chat's answer; an error has none unless told."""
     reason: str | None = None
     delay: float = 0.0
 
@@ -40,7 +40,8 @@ class Stub(http.server.BaseHTTPRequestHandler):
         reply = server.say(number, body["messages"][0]["content"])
         time.sleep(reply.delay)
         said = {"choices": [{"message": {"role": "assistant", "content": reply.text}}]}
-        sent = json.dumps(said).encode() if reply.body is None else reply.body
+        usual = json.dumps(said).encode() if reply.status == 200 else b""
+        sent = usual if reply.body is None else reply.body
         try:
             self.send_response(reply.status, reply.reason)
             for name, value in reply.headers:

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from recombine.endpoints.asking import GIVE_UP, ask_items, without_secrets
+from recombine.endpoints.asking import ERROR, GIVE_UP, ask_items, without_secrets
 from recombine.endpoints.chat import NoAnswer, Silent
 from recombine.endpoints.function import load_function, source_version
 from recombine.endpoints.kept import Kept
@@ -70,7 +70,7 @@ def test_what_fails_is_recorded_and_asked_again(kept, at_once):
     assert "the answer is a NoneType, not text" in notes[0]
     held = kept.read()
     assert held[ITEMS[2].name]["correct"] is None and held[ITEMS[2].name]["error"] == "odd"
-    assert len(held[ITEMS[5].name]["error"]) == 200
+    assert len(held[ITEMS[5].name]["error"]) == ERROR
     asked = []
     assert ask_items(ITEMS, lambda prompt: asked.append(prompt) or right(prompt), kept) == []
     assert sorted(asked) == sorted(ITEMS[place].prompt for place in (2, 5, 7))
@@ -87,7 +87,10 @@ def test_one_that_is_gone_is_left_alone(kept, at_once):
 
     notes = ask_items(ITEMS, ask, kept, at_once=at_once)
     assert GIVE_UP <= len(asked) < len(ITEMS)
-    assert f"nobody answered {GIVE_UP} in a row (nobody)" in notes[1]
+    assert (
+        notes[0]
+        == "12 of 12 items have no answer (9 of them were given up, as nobody answered 3 in a row): nobody."
+    )
     # Those never asked come first next time.
     time.sleep(0.05)
     failed = set(kept.read())
@@ -95,6 +98,44 @@ def test_one_that_is_gone_is_left_alone(kept, at_once):
     ask_items(ITEMS, lambda prompt: again.append(prompt) or "no", kept)
     names = {item.prompt: item.name for item in ITEMS}
     assert [names[prompt] in failed for prompt in again] == sorted(names[one] in failed for one in again)
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+@pytest.mark.parametrize(
+    "error", [NoAnswer("HTTP 404"), ZeroDivisionError("of \x1b[31mnought"), SystemExit(3)]
+)
+def test_where_nothing_is_answered_at_all_few_are_asked(kept, at_once, error):
+    asked = []
+
+    def ask(prompt):
+        asked.append(prompt)
+        raise error
+
+    notes = ask_items(ITEMS, ask, kept, at_once=at_once)
+    assert len(asked) == GIVE_UP if at_once == 1 else GIVE_UP <= len(asked) < len(ITEMS)
+    assert "12 of 12 items" in notes[0] and "as none of the first 3 got one): " in notes[0]
+    assert "\x1b" not in notes[0] and type(error).__name__ in notes[0] + "NoAnswer"
+    time.sleep(0.05)
+    failed = set(asked)
+    # Again, others come first: what is wrong may be with the first items only.
+    asked.clear()
+    ask_items(ITEMS, ask, kept)
+    assert len(asked) == GIVE_UP and not failed & set(asked[: len(ITEMS) - len(failed)])
+    assert ask_items(ITEMS, right, kept, at_once=at_once) == []
+
+
+def test_once_there_is_an_answer_each_is_asked(kept):
+    number = iter(range(100))
+
+    def ask(prompt):
+        if next(number):
+            raise NoAnswer("HTTP 400")
+        return "no"
+
+    for _ in range(2):
+        notes = ask_items(ITEMS, ask, kept)
+        assert len(kept.read()) == 12 and notes[0] == "11 of 12 items have no answer: HTTP 400."
+    assert next(number) == 1 + 11 + 11
 
 
 def test_an_error_now_and_then_is_not_being_gone(kept):

@@ -128,10 +128,92 @@ def test_garbage_is_no_answer(server, reply, body):
     assert not isinstance(caught.value, Silent) and len(server.asked) == 1
 
 
+SAYS = [
+    (b'{"error": {"message": "no such model: \\u001b[31mseer"}}', r"no such model: \\x1b\[31mseer"),
+    (b'{"error": "model \'seer\' not found"}', "model 'seer' not found"),
+    (b'{"detail": "Not Found"}', "Not Found"),
+    (b'{"message": "go  away"}', "go away"),
+    (b'{"odd": [1]}', r'\{"odd": \[1\]\}'),
+    (b"<html>\r\n  <h1>Not here\x07</h1>", r"<html> <h1>Not here\\x07</h1>"),
+    (b"\xff\xfe", "\ufffd\ufffd"),
+]
+
+
+@pytest.mark.parametrize(("body", "said"), SAYS)
+@pytest.mark.parametrize("status", [400, 404, 503])
+def test_what_an_error_explains_is_passed_on(server, reply, status, body, said):
+    server.say = lambda number, prompt: reply(status=status, body=body, reason="Odd")
+    with pytest.raises(NoAnswer, match=f"^HTTP {status} Odd: {said}$"):
+        chat(server, tries=1).ask(HELLO)
+
+
+@pytest.mark.parametrize(
+    ("body", "came"),
+    [
+        (b'{"error": {"message": "overloaded"}}', "got an error: overloaded$"),
+        (b'{"error": null, "usage": 3}', r'got JSON without it: \{"error": null, "usage": 3\}$'),
+        (b"<!doctype html><title>Log in</title>", "got a web page: <!doctype html><title>Log in</title>$"),
+        (b"pong", "got what is no JSON: pong$"),
+        (b"", "got nothing$"),
+        (b'["ok"]', r'got JSON without it: \["ok"\]$'),
+    ],
+)
+def test_what_is_no_chat_says_what_was_expected_and_what_came(server, reply, body, came):
+    server.say = lambda number, prompt: reply(body=body)
+    with pytest.raises(NoAnswer, match="expected JSON with choices.0..message.content, " + came):
+        chat(server).ask(HELLO)
+
+
+def test_words_beside_an_error_are_words(server, reply):
+    body = b'{"error": {"message": "a warning"}, "choices": [{"message": {"content": "a"}}]}'
+    server.say = lambda number, prompt: reply(body=body)
+    assert chat(server).ask(HELLO) == "a"
+
+
+@pytest.mark.parametrize("status", [200, 400, 500])
+def test_an_explanation_is_cut_but_never_in_the_key(server, reply, monkeypatch, status):
+    monkeypatch.setenv(KEY, "secret/key-0123456789")
+    for before in (150, 190, 199):
+        echo = b"x" * before + b" secret/key-0123456789 secret%2Fkey-0123456789" + b"y" * 300_000
+        server.say = lambda number, prompt, echo=echo: reply(status=status, body=echo)
+        with pytest.raises(NoAnswer) as caught:
+            chat(server, tries=1).ask(HELLO)
+        told = str(caught.value)
+        assert "secret" not in told and "x" * before in told and len(told) < 320
+
+
+def test_without_a_key_a_shut_door_names_the_variable(server, reply, monkeypatch):
+    monkeypatch.delenv(KEY, raising=False)
+    server.say = lambda number, prompt: reply(status=401, body=b'{"error": {"message": "no key"}}')
+    asked = chat(server)
+    with pytest.raises(
+        Silent, match=rf"HTTP 401 Unauthorized: no key \(no key was sent: {KEY} is not set\)$"
+    ):
+        asked.ask(HELLO)
+    assert f"export {KEY}=" in asked.fix
+    monkeypatch.setenv(KEY, "wrong-key")
+    with pytest.raises(Silent, match=r"no key$"):
+        asked.ask(HELLO)
+    assert asked.fix == f"see that the key in {KEY} is the right one"
+
+
+def test_a_query_is_sent_and_its_secrets_are_not_told(server, reply):
+    server.url += "?api-version=2024-02-01&code=hush%2Fhush"
+    assert chat(server).ask(HELLO) == "yes"
+    sent = "/v1/chat/completions?api-version=2024-02-01&code=hush%2Fhush"
+    assert server.asked[0][0] == sent
+    asked = chat(server)
+    assert asked.base.endswith("/v1?api-version=2024-02-01&code=[hidden]") and "hush" not in asked.url
+    server.say = lambda number, prompt: reply(status=400, body=f"bad {sent} hush/hush".encode())
+    with pytest.raises(NoAnswer, match="HTTP 400") as caught:
+        asked.ask(HELLO)
+    assert "hush" not in str(caught.value)
+
+
 def test_a_redirect_is_not_followed(server, reply, monkeypatch):
     monkeypatch.setenv(KEY, "secret-key")
-    server.say = lambda number, prompt: reply(status=302, headers=(("Location", "/elsewhere"),))
-    with pytest.raises(NoAnswer, match="HTTP 302"):
+    server.say = lambda number, prompt: reply(status=302, headers=(("Location", "/elsewhere?key=x"),))
+    with pytest.raises(NoAnswer, match="HTTP 302 Found: it leads to /elsewhere, and redirects are not"):
         chat(server).ask(HELLO)
     assert [path for path, _, _ in server.asked] == ["/v1/chat/completions"]
 
@@ -156,7 +238,16 @@ def test_a_key_that_cannot_be_sent_is_not_repeated(server, monkeypatch, key):
 
 def test_addresses():
     assert address("https://host:8080/v1/?key=hidden#part", KEY) == "https://host:8080/v1"
-    for url in ("ftp://x", "host/v1", "http://[::1/v1", "http://host:port/v1", "http://", ""):
+    for url in (
+        "ftp://x",
+        "host/v1",
+        "http://[::1/v1",
+        "http://host:port/v1",
+        "http://",
+        "",
+        "http://a/b c",
+        "http://a/?k=\x7f",
+    ):
         with pytest.raises(BadInput, match="no address"):
             address(url, KEY)
     with pytest.raises(BadInput, match="key"):

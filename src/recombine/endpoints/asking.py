@@ -15,6 +15,7 @@ from recombine.endpoints.kept import Kept
 from recombine.errors import BadInput
 from recombine.language.answers import KEPT, is_right
 from recombine.language.items import Item
+from recombine.plain import plain
 
 if TYPE_CHECKING:
     from recombine.audit.audit import On
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
 Ask = Callable[[str], Any]
 """From a prompt to the model's words. It may raise anything: that is recorded, and the others are asked."""
 GIVE_UP = 3
-"""So many items in a row to which nobody said anything, and the model counts as gone."""
+"""So many items in a row to which nobody said anything, and the model counts as gone. As long as nothing at all was
+answered, failures of any kind count: what is wrong with each of the first questions is wrong with all."""
 SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 """What the names of variables of the environment have in them whose values are kept out of files."""
-ERROR = 200
+ERROR = 300
 """Characters of an error that are kept."""
 
 
@@ -45,7 +47,8 @@ def ask_items(
 ) -> list[str]:
     """Asks what `kept` has no answer to, writes each answer down as it comes, and says in sentences what is missing.
 
-    Items that failed before come last, so that a few bad ones do not keep the others waiting.
+    Items that failed before come last, so that a few bad ones do not keep the others waiting, and the next ones are
+    asked when this is called again after it gave up.
     """
     if at_once < 1:
         raise BadInput(f"At least one question is asked at once, got {at_once}.", fix="give 1 or more")
@@ -53,7 +56,8 @@ def ask_items(
     waiting = [item for item in items if not answered(held.get(item.name))]
     waiting.sort(key=lambda item: item.name in held)
     failures: list[str] = []
-    done, silent, why = 0, 0, ""
+    done, silent, gave_up = 0, 0, ""
+    none_yet = not any(answered(held.get(item.name)) for item in items)
 
     def settle(item: Item) -> Said:
         said = _said(item, ask)
@@ -66,12 +70,16 @@ def ask_items(
             done += 1
             failures += [said.error] if said.text is None else []
             silent = silent + 1 if said.silent else 0
-            why = said.error or why
+            none_yet = none_yet and said.text is None
             if on is not None:
                 on("asking the model", done / len(waiting))
             if silent >= GIVE_UP:
+                gave_up = f"nobody answered {silent} in a row"
+            elif none_yet and done >= GIVE_UP:
+                gave_up = f"none of the first {done} got one"
+            if gave_up:
                 break
-    return _notes(failures, len(waiting) - done, len(items), silent, why)
+    return _notes(failures, len(waiting) - done, len(items), gave_up)
 
 
 def answered(record: dict[str, Any] | None) -> TypeGuard[dict[str, Any]]:
@@ -89,7 +97,7 @@ def without_secrets(text: str) -> str:
 
 def _judged(item: Item, said: Said) -> dict[str, Any]:
     if said.text is None:
-        return {"correct": None, "said": "", "error": _cut(said.error, ERROR)}
+        return {"correct": None, "said": "", "error": said.error}
     return {"correct": is_right(said.text, item.answer), "said": _cut(said.text, KEPT), "error": ""}
 
 
@@ -101,13 +109,14 @@ def _cut(text: str, most: int) -> str:
 def _said(item: Item, ask: Ask) -> Said:
     try:
         text = ask(item.prompt)
-        if not isinstance(text, (str, int, float)):
-            return Said(None, f"the answer is a {type(text).__name__}, not text")
-        return Said(str(text))
+        if isinstance(text, (str, int, float)):
+            return Said(str(text))
+        return Said(None, f"the answer is a {type(text).__name__}, not text")
     except NoAnswer as error:
-        return Said(None, str(error), isinstance(error, Silent))
-    except Exception as error:  # noqa: BLE001 (somebody else's model may raise anything)
-        return Said(None, f"{type(error).__name__}: {error}")
+        return Said(None, _cut(str(error), ERROR), isinstance(error, Silent))
+    # Somebody else's model may raise anything, and may mean to end its own program.
+    except (Exception, SystemExit) as error:  # noqa: BLE001
+        return Said(None, plain(_cut(f"{type(error).__name__}: {error}", ERROR)))
 
 
 def _one_by_one(items: Sequence[Item], settle: Callable[[Item], Said]) -> Generator[Said, None, None]:
@@ -151,16 +160,13 @@ def _at_once(
         stop.set()
 
 
-def _notes(failures: list[str], left: int, items: int, silent: int, why: str) -> list[str]:
-    notes = []
-    if failures:
-        kinds = list(dict.fromkeys(failures))
-        told = "; ".join(kinds[:3]) + ("; and others" if len(kinds) > 3 else "")
-        notes.append(f"{len(failures)} of {items} items have no answer: {without_secrets(told)}.")
-    if left:
-        notes.append(
-            f"{left} more items were not asked: nobody answered {silent} in a row ({without_secrets(why)})."
-        )
-    if notes:
-        notes.append("They are left out; the same command asks only for what is missing.")
-    return notes
+def _notes(failures: list[str], left: int, items: int, gave_up: str) -> list[str]:
+    if not failures and not left:
+        return []
+    kinds = list(dict.fromkeys(failures))
+    told = "; ".join(kinds[:3]) + ("; and others" if len(kinds) > 3 else "")
+    unasked = f" ({left} of them were given up, as {gave_up})" if left else ""
+    return [
+        f"{len(failures) + left} of {items} items have no answer{unasked}: {told.rstrip('.')}.",
+        "They are left out; the same command asks only for what is missing.",
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import email.utils
 import http.client
 import json
@@ -13,7 +14,9 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from recombine.endpoints.replies import NotAChat, content, explanation, shortened
 from recombine.errors import BadInput
+from recombine.plain import plain
 
 TRIES = 4
 FIRST_WAIT = 1.0
@@ -27,6 +30,10 @@ SHUT = (401, 403)
 """What it says of the asker and not of the question, so that others would fare no better."""
 LARGEST = 1 << 20
 """Bytes of an answer that are read."""
+EXPLAINED = 1 << 16
+"""Bytes of an error's explanation that are read."""
+OPEN = ("api-version", "version")
+"""What a query may hold that is no secret; values of all else are stored and told nowhere."""
 SHORTEST_KEY = 6
 """A shorter key may be an ordinary word, and is not looked for in what is said."""
 
@@ -53,9 +60,15 @@ class ChatEndpoint:
         patience: float = PATIENCE,
         limit: float = LIMIT,
     ) -> None:
-        self.base = address(url, key_variable)
+        self.base = base = address(url, key_variable)
         """The address, without anything that could be a secret."""
-        self.url = self.base if self.base.endswith("/chat/completions") else f"{self.base}/chat/completions"
+        self.url = base if base.endswith("/chat/completions") else f"{base}/chat/completions"
+        """Where questions go, without the query."""
+        self._query, shown, self._hidden = _query(url)
+        if shown:
+            self.base = f"{base}?{shown}"
+        self.fix = ""
+        """What the asker can do about the last answer, where that is known."""
         self.model = model
         self._key_variable = key_variable
         self._tries, self._first_wait = tries, first_wait
@@ -86,21 +99,39 @@ class ChatEndpoint:
     def _once(self, body: bytes, end: float) -> str:
         began = time.monotonic()
         patience = max(min(self._patience, end - began), 0.001)
-        asked = urllib.request.Request(self.url, body, self._headers(), method="POST")
+        where = f"{self.url}?{self._query}" if self._query else self.url
+        asked = urllib.request.Request(where, body, self._headers(), method="POST")
         try:
             with self._opener.open(asked, timeout=patience) as answer:
                 text = _read(answer, began + patience)
-            return _content(json.loads(text))
+            return content(text)
         except urllib.error.HTTPError as error:
-            told, wait = f"HTTP {error.code} {error.reason}", _asked_wait(error.headers.get("Retry-After"))
+            told = f"HTTP {error.code} {self._short(plain(str(error.reason)))}".strip()
+            wait = _asked_wait(error.headers.get("Retry-After"))
+            if said := self._short(_explained(error, began + patience)):
+                told += f": {said}"
             error.close()
             if error.code in AGAIN:
                 raise _Later(told, wait) from error
-            raise (Silent if error.code in SHUT else NoAnswer)(told) from error
+            if error.code in SHUT:
+                raise Silent(f"{told}{self._shut_out()}") from error
+            raise NoAnswer(told) from error
         except (OSError, http.client.HTTPException) as error:
             raise _Later(f"{type(error).__name__}: {getattr(error, 'reason', error)}") from error
-        except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
-            raise NoAnswer(f"the answer is not that of a chat: {type(error).__name__}") from error
+        except NotAChat as error:
+            said = self._short(error.said)
+            raise NoAnswer(f"{error}: {said}" if said else str(error)) from error
+        except ValueError as error:  # A host's name that cannot be written in an address.
+            raise NoAnswer(f"{type(error).__name__}: {error}") from error
+
+    def _shut_out(self) -> str:
+        """Whether a key was sent at all, and what can be done."""
+        name = self._key_variable
+        if self._key():
+            self.fix = f"see that the key in {name} is the right one"
+            return ""
+        self.fix = f"put the key into the environment: export {name}=..."
+        return f" (no key was sent: {name} is not set)"
 
     def _headers(self) -> dict[str, str]:
         headers = {"Content-Type": "application/json"}
@@ -116,16 +147,25 @@ class ChatEndpoint:
 
     def _without_key(self, text: str) -> str:
         """An endpoint may repeat what it was sent."""
-        key = self._key()
-        return text.replace(key, "[key]") if len(key) >= SHORTEST_KEY else text
+        for secret in (self._key(), *self._hidden):
+            if len(secret) >= SHORTEST_KEY:
+                # As it is, as JSON has it, and as an address has it.
+                for form in (secret, json.dumps(secret)[1:-1], urllib.parse.quote(secret, safe="")):
+                    text = text.replace(form, "[key]")
+        return text
+
+    def _short(self, text: str) -> str:
+        """The beginning of what it says: cut when the key is out, as half a key would not be found."""
+        return shortened(self._without_key(text))
 
 
 def address(url: str, key_variable: str) -> str:
     """The address of an endpoint, without query and last slash. BadInput if it is none, or has a key in it."""
     parts = _parts(url)
     if parts is None:
+        shown = url.partition("?")[0]
         raise BadInput(
-            f"The endpoint {url!r} is no address.", fix="write it whole: https://host/v1 or http://..."
+            f"The endpoint {shown!r} is no address.", fix="write it whole: https://host/v1 or http://..."
         )
     if parts.username or parts.password:
         raise BadInput("A key does not belong into the address.", fix=f"put it into {key_variable}")
@@ -136,6 +176,8 @@ def _parts(url: str) -> urllib.parse.SplitResult | None:
     try:
         parts = urllib.parse.urlsplit(url)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        # What cannot be sent as it is would be refused by the library, which repeats the query.
+        good = good and url.isprintable() and " " not in url and (parts.path + parts.query).isascii()
     except ValueError:  # A bracket that is not closed, or a port that is no number.
         return None
     return parts if good else None
@@ -156,12 +198,32 @@ def _read(answer: http.client.HTTPResponse, end: float) -> bytes:
     return b"".join(pieces)
 
 
-def _content(said: Any) -> str:
-    """The words of an answer; those of one in pieces are joined, and where there are none, none are said."""
-    content = said["choices"][0]["message"]["content"]
-    if isinstance(content, list):
-        return "".join(str(piece.get("text", "")) for piece in content if isinstance(piece, dict))
-    return "" if content is None else str(content)
+def _explained(error: urllib.error.HTTPError, end: float) -> str:
+    """What a reply that is an error says; a redirect, which is not followed, says where it leads."""
+    place = error.headers.get("Location")
+    if 300 <= error.code < 400 and place:
+        where = plain(place.partition("?")[0])
+        return f"it leads to {where}, and redirects are not followed"
+    body = b""
+    # What comes too late, or not whole, is not worth another error.
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        while len(body) < EXPLAINED and time.monotonic() < end and (piece := error.read1(EXPLAINED)):
+            body += piece
+    return explanation(body)
+
+
+def _query(url: str) -> tuple[str, str, list[str]]:
+    """An address's query as it is sent, as it may be stored, and the values that may not."""
+    query = urllib.parse.urlsplit(url).query
+    shown, hidden = [], []
+    for part in filter(None, query.split("&")):
+        name, sign, value = part.partition("=")
+        if name.lower() in OPEN and sign:
+            shown.append(part)
+        else:
+            shown.append(f"{name}=[hidden]" if sign else "[hidden]")
+            hidden += [value, urllib.parse.unquote_plus(value)] if sign else [part]
+    return query, "&".join(shown), hidden
 
 
 def _asked_wait(header: str | None) -> float:

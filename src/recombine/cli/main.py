@@ -404,13 +404,25 @@ def _guarded(given: list[str]) -> int:
     except CycloptsError as error:
         return _fail(str(error), _hint(given), 2, as_json)
     except KeyboardInterrupt:
-        return _fail(
-            "Interrupted. Finished runs are kept.", "run the same command again to go on", 130, as_json
-        )
+        return _fail(*_interrupted(given), 130, as_json)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return 0
+
+
+KEPT = {"audit-llm": "Answers are kept.", "audit-images": "Images and answers are kept."}
+NOTHING_KEPT = ("audit", "plan", "ls", "show", "verdicts", "report", "export", "doctor")
+"""Commands that read and tell: interrupted, they begin anew."""
+
+
+def _interrupted(given: list[str]) -> tuple[str, str]:
+    """What an interrupt leaves behind, and what to do next."""
+    command = given[0] if given else ""
+    if command in NOTHING_KEPT:
+        return "Interrupted. Nothing was kept.", "run the same command again"
+    kept = KEPT.get(command, "Finished runs are kept.")
+    return f"Interrupted. {kept}", "run the same command again to go on"
 
 
 def _hint(given: list[str]) -> str:

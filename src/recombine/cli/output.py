@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from recombine.errors import RecombineError
+from recombine.plain import plain
 
 VERDICT_STYLE = {"supported": "green", "contradicted": "red", "equivalent": "blue", "inconclusive": "yellow"}
 
@@ -40,7 +41,11 @@ def errors() -> Console:
 
 
 def message(text: str, style: str | None = None) -> None:
-    """A line on standard error, as it is: not wrapped, so that paths can be copied, and no signs in it mean anything."""
+    """A line on standard error: not wrapped, so that paths can be copied, and no signs in it mean anything.
+
+    What a server, a model or a file says may be in it, so that what a terminal would obey is escaped.
+    """
+    text = "\n".join(plain(line) for line in text.split("\n"))
     errors().print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 

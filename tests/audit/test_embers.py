@@ -169,7 +169,15 @@ def test_unknown_probabilities_are_told(items):
     made = table(items, np.random.default_rng(6))
     made.loc[:9, "output_logprob"] = math.nan
     found = embers_findings(made)
-    assert any("10 answers have no log-probabilities" in note for note in found.notes)
+    told = f"10 of {len(made)} answers have no output log-probability"
+    assert any(note.startswith(told) for note in found.notes)
+    for column in ("input", "output"):
+        found = embers_findings(
+            table(items, np.random.default_rng(6)).assign(**{f"{column}_logprob": math.nan})
+        )
+        assert f"{len(made)} of {len(made)} answers have no {column} log-probability" in found.notes[0]
+        assert "No answer has both log-probabilities: no regression." in found.notes
+        assert not any("right and wrong" in note for note in found.notes)
     bare = embers_findings(made.assign(output_logprob=math.nan, input_logprob=math.nan))
     assert bare.weights == () and words(bare)["common-task"] in ("equivalent", "inconclusive")
 

@@ -230,6 +230,14 @@ def test_items_of_somebody_s_own(cli, server, tmp_path, reply):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (("--function", "a:b", "--temperature", "nan"), "A temperature is 0 or more"),
+        (("--endpoint", "http://host/v1", "--model", "m", "--temperature", "inf"), "A temperature is"),
+        (("--endpoint", "http://host/v1", "--model", "m", "--temperature", "-1"), "A temperature is"),
+        (("--endpoint", "http://host/v1", "--model", "m", "--patience", "inf"), "Patience"),
+        (
+            ("--endpoint", "http://host/v1", "--model", "m", "--items-from", "no.csv"),
+            "There is no file no.csv",
+        ),
         ((), "Either an endpoint or a function"),
         (("--endpoint", "http://host/v1"), "which model"),
         (("--endpoint", "host", "--model", "m"), "no address"),
@@ -247,6 +255,124 @@ def test_bad_input(cli, tmp_path, arguments, said):
     code, _, err = cli("--out", tmp_path / "out", *arguments)
     assert code == 2 and said in err and "Traceback" not in err
     assert not (tmp_path / "out" / "answers.jsonl").exists()
+
+
+def test_what_the_server_says_is_told_and_kept(asked, server, reply, tmp_path):
+    body = b'{"error": {"message": "The model \\u001b[31mstub\\n does not exist"}}'
+    server.say = lambda number, prompt: reply(status=404, body=body)
+    code, out, err = asked(*SMALL, "--at-once", "1", "--json")
+    said = r"HTTP 404 Not Found: The model \x1b[31mstub does not exist"
+    assert code == 1 and len(server.asked) == 3 and "\x1b" not in err
+    assert (
+        f"36 of 36 items have no answer (33 of them were given up, as none of the first 3 got one): {said}."
+        in err
+    )
+    assert err.count("have no answer") == 1 and "Errno" not in err
+    assert json.loads(out)["answered"] == 0 and said in json.loads(out)["notes"][0]
+    lines = (tmp_path / "out" / "answers.jsonl").read_text().splitlines()
+    assert [json.loads(line)["error"] for line in lines] == [said] * 3
+    server.say = lambda number, prompt: reply("no")
+    code, out, _ = asked(*SMALL, "--json")
+    assert code == 0 and json.loads(out)["answered"] == 36 and len(server.asked) == 3 + 36
+
+
+@pytest.mark.parametrize("options", [(), ("--key-variable", "NO_SUCH_VARIABLE")])
+def test_a_missing_key_is_named(asked, server, reply, monkeypatch, options):
+    name = options[-1] if options else "RECOMBINE_LLM_KEY"
+    monkeypatch.delenv(name, raising=False)
+    server.say = lambda number, prompt: reply(status=401)
+    code, _, err = asked(*SMALL, *options)
+    assert code == 1 and f"fix: put the key into the environment: export {name}=" in err
+    monkeypatch.setenv(name, "wrong-one")
+    code, _, err = asked(*SMALL, *options)
+    assert code == 1 and f"fix: see that the key in {name} is the right one" in err
+
+
+def test_empty_answers_are_told(asked, server, reply, tmp_path):
+    items = items_of(SMALL)
+    empty = {item.prompt: reply(text) for item, text in zip(items, ("", None, " \n"), strict=False)}
+    server.say = lambda number, prompt: empty.get(prompt, reply("no"))
+    code, out, _ = asked(*SMALL, "--json")
+    document = json.loads(out)
+    told = "3 of 36 answers are empty and count as wrong."
+    assert code == 0 and document["empty"] == 3 and document["answered"] == 36
+    assert document["notes"][0].startswith(told)
+    assert told in asked(*SMALL)[1] and told in (tmp_path / "out" / "report.html").read_text()
+
+
+NOISY = """
+import sys
+print("loading")
+def model(prompt):
+    print("thinking about", prompt[:10])
+    sys.stdout.write("more")
+    return "no"
+def leaves(prompt):
+    sys.exit("I \x1b[31mleave")
+"""
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_what_a_function_prints_is_not_in_the_document(cli, tmp_path, monkeypatch, at_once):
+    name = f"my_noisy_model_{at_once}"
+    (tmp_path / f"{name}.py").write_text(NOISY)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    arguments = ("--function", f"{name}:model", "--out", tmp_path / "out", *SMALL, "--at-once", at_once)
+    code, out, err = cli(*arguments, "--json")
+    assert code == 0 and json.loads(out)["answered"] == 36
+    assert "loading" in err and err.count("thinking about") == 36
+
+
+def test_a_function_that_ends_the_program_does_not_end_ours(cli, tmp_path, monkeypatch):
+    (tmp_path / "my_leaving_model.py").write_text(NOISY)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    code, out, err = cli("--function", "my_leaving_model:leaves", "--out", tmp_path / "out", *SMALL)
+    assert code == 1 and r"SystemExit: I \x1b[31mleave" in err and "\x1b" not in out + err
+    assert "none of the first 3 got one" in err
+
+
+@pytest.mark.parametrize(("width", "shown"), [(80, False), (140, True)])
+def test_the_table_fits(asked, server, biased, monkeypatch, width, shown):
+    server.say = biased(items_of(SMALL), level=0.5, common=1.0, output=1.0)
+    monkeypatch.setenv("COLUMNS", str(width))
+    code, out, _ = asked(*SMALL)
+    rows = [line for line in out.splitlines() if line.startswith((" decode", " encode"))]
+    assert code == 0 and len(rows) == 4 and max(len(row.rstrip()) for row in rows) <= width
+    # All intervals, or only that of all levels together.
+    assert [row.count("[") for row in rows] == [4 if shown else 1] * 4
+
+
+def test_a_query_is_sent_and_no_secret_of_it_is_stored(cli, server, tmp_path):
+    url = f"{server.url}?api-version=2024-02-01&code=hush-hush"
+    where = ("--endpoint", url, "--model", "stub", "--out", tmp_path / "out", *SMALL)
+    code, out, err = cli(*where, "--json")
+    assert code == 0 and {path for path, _, _ in server.asked} == {
+        "/v1/chat/completions?api-version=2024-02-01&code=hush-hush"
+    }
+    assert json.loads(out)["settings"]["endpoint"].endswith("/v1?api-version=2024-02-01&code=[hidden]")
+    files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert not any(b"hush" in path.read_bytes() for path in files) and "hush" not in out + err
+
+
+def test_notes_on_items_of_somebody_s_own(cli, server, tmp_path):
+    rows = ["task,variant,prompt,answer,output_logprob"]
+    rows += [f"sum,rare,what is {n} + 1?,{n + 1},{-n / 10}" for n in (*range(12), 3, 3)]
+    (tmp_path / "mine.csv").write_text("\n".join(rows) + "\n")
+    where = (
+        "--endpoint",
+        server.url,
+        "--model",
+        "stub",
+        "--out",
+        tmp_path / "out",
+        "--items-from",
+        "mine.csv",
+    )
+    told = "2 items repeat others and are asked once"
+    assert told in cli(*where, "--dry-run")[1]
+    assert told in json.loads(cli(*where, "--dry-run", "--json")[1])["notes"][0]
+    code, out, _ = cli(*where)
+    assert code == 0 and told in out and "12 of 12 answers have no input log-probability" in out
 
 
 # A test that runs in the background may have been told to ignore this signal, and its children with it.
@@ -288,7 +414,7 @@ def test_an_end_in_the_middle_loses_nothing(asked, server, reply, tmp_path, sent
     finally:
         process.kill()
     assert process.returncode == code, err
-    assert "Traceback" not in err
+    assert "Traceback" not in err and (sent == signal.SIGKILL or "Answers are kept." in err)
     kept = (out / "answers.jsonl").read_text().splitlines()
     assert len(kept) >= 16
     before, server.say = len(server.asked), lambda number, prompt: reply("no")

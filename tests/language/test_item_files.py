@@ -22,7 +22,8 @@ def test_csv(tmp_path):
         'encode,common,"Encode: hello",uryyb,-9.5,-50',
     ]
     path.write_text("\ufeff" + "\n".join(rows) + "\n", encoding="utf-8")
-    first, second, third = read_items(path)
+    (first, second, third), notes = read_items(path)
+    assert len(notes) == 1 and "1 item repeats another one and is asked once" in notes[0]
     assert first.variant == "common" and first.input_logprob == -50 and first.output_logprob == -9.5
     assert first.prompt == first.input == "Decode, please: uryyb" and first.output == first.answer == "hello"
     assert second.input_logprob is None and second.output_logprob is None
@@ -42,7 +43,8 @@ def test_json_lines(tmp_path):
         "other": [1],
     }
     path.write_text(json.dumps(row) + "\n\n" + json.dumps(row | {"group": "g", "answer": 43}) + "\n")
-    first, second = read_items(path)
+    (first, second), notes = read_items(path)
+    assert notes == []
     assert first.answer == "42" and first.input == "hello" and first.output == "forty-two"
     assert first.group == "hello" and second.group == "g" and first.output_logprob == -3.0
 
@@ -69,9 +71,34 @@ def test_what_cannot_be_read(tmp_path, name, text, said):
         read_items(tmp_path / name)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "hint"),
+    [
+        ("a.csv", "task,variant,promt,answer\nx,rare,p,a\n", "did you mean 'promt'?"),
+        ("a.csv", "task,variant,zzzz,answer\n", "Needed: task, variant, prompt, answer"),
+        ("a.jsonl", '{"task": "x", "variant": "rare", "promt": "p", "answer": 3}\n', "did you mean 'promt'?"),
+    ],
+)
+def test_misspelt_columns(tmp_path, name, text, hint):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(BadInput, match="prompt") as caught:
+        read_items(tmp_path / name)
+    assert hint in str(caught.value.fix)
+
+
+def test_misspelt_columns_that_may_be_left_out_are_told(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("task,variant,prompt,answer,output_logprb,comment\nx,rare,p,a,-3,yes\n")
+    (item,), notes = read_items(path)
+    assert item.output_logprob is None
+    assert notes == ["The column 'output_logprb' of a.csv is not read: did you mean 'output_logprob'?"]
+
+
 def test_files_that_are_none(tmp_path):
-    with pytest.raises(BadInput, match="cannot be read"):
-        read_items(tmp_path / "nothing.csv")
+    for name, said in (("nothing.csv", "There is no file"), (".", "is a folder")):
+        with pytest.raises(BadInput, match=said) as caught:
+            read_items(tmp_path / name)
+        assert "Errno" not in str(caught.value)
     (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadInput, match="cannot be read"):
         read_items(tmp_path / "bytes.csv")

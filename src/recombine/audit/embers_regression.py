@@ -18,11 +18,16 @@ UNIT = 10
 def fit_embers(frame: pd.DataFrame) -> tuple[MixedLogistic | None, list[str]]:
     """correct ~ task + variant + log-probabilities + lengths, with a level for each text."""
     notes = []
-    known = np.isfinite(frame[["input_logprob", "output_logprob"]].to_numpy(dtype=float)).all(1)
+    each = np.isfinite(frame[["input_logprob", "output_logprob"]].to_numpy(dtype=float))
+    known = each.all(1)
     if not known.all():
+        lacking = [name for name, there in zip(("input", "output"), each.T, strict=True) if not there.all()]
         notes.append(
-            f"{int((~known).sum())} answers have no log-probabilities and are not in the regression."
+            f"{int((~known).sum())} of {len(frame)} answers have no {' or no '.join(lacking)} log-probability and are "
+            "not in the regression, which needs both."
         )
+    if not known.any():
+        return None, [*notes, "No answer has both log-probabilities: no regression."]
     part = frame[known]
     mean = part.groupby("task")["correct"].transform("mean")
     settled = sorted(set(part.loc[mean.isin([0, 1]), "task"].astype(str)))
@@ -30,7 +35,8 @@ def fit_embers(frame: pd.DataFrame) -> tuple[MixedLogistic | None, list[str]]:
         notes.append(f"All right or all wrong, and so not in the regression: {', '.join(settled)}.")
     part = part[~mean.isin([0, 1])]
     if part.empty:
-        return None, [*notes, "No task has both right and wrong answers: no regression."]
+        among = "" if known.all() else " among those that are left"
+        return None, [*notes, f"No task has both right and wrong answers{among}: no regression."]
     tasks = {
         f"task {name}": (part["task"] == name).to_numpy(dtype=float)
         for name in list(pd.unique(part["task"]))[1:]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import math
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +16,6 @@ from recombine.cli.options import DryOption, JsonOption
 from recombine.errors import BadInput
 
 if TYPE_CHECKING:
-    from recombine.audit.embers import Embers
     from recombine.endpoints.embers_audit import EmbersAudit
     from recombine.language.items import Item
 
@@ -24,6 +27,8 @@ KEY = "RECOMBINE_LLM_KEY"
 """The variable of the environment with the key. It is sent to the endpoint and to nobody else, and never stored."""
 ITEMS = 40
 AT_ONCE = 4
+LONGEST = 86_400.0
+"""Seconds that somebody may want to wait for one answer: a day."""
 VERSION = 1
 """Of what is asked and how: answers of another one are not mixed with these."""
 
@@ -67,44 +72,62 @@ def embers(
     dry_run: DryOption = False,
 ) -> None:
     """Does a model do better on common tasks and probable answers, where neither should matter?"""
-    from recombine.endpoints.kept import Kept
-
-    asked = _items(items, items_from, tasks or (), shifts, seed)
-    ask, settings = _model(endpoint, model, function, temperature, patience, key_variable)
-    settings |= {
-        "audit": "embers",
-        "version": VERSION,
-        "items": "built-in" if items_from is None else items_from.name,
-        "seed": None if items_from is not None else seed,
-        "shifts": None if items_from is not None else shifts,
-    }
+    # A function of the user's may print, now and when it is asked; standard output is for what we say.
+    with contextlib.redirect_stdout(sys.stderr):
+        asked, notes = _items(items, items_from, tasks or (), shifts, seed)
+        subject = _subject(endpoint, model, function, temperature, patience, key_variable)
+        subject.settings.update(
+            {
+                "audit": "embers",
+                "version": VERSION,
+                "items": "built-in" if items_from is None else items_from.name,
+                "seed": None if items_from is not None else seed,
+                "shifts": None if items_from is not None else shifts,
+            }
+        )
     if dry_run:
+        from recombine.cli.audit_llm_summary import say_dry
+        from recombine.endpoints.kept import Kept
+
         kept = Kept(out)
-        kept.check(settings)
-        _say_dry(asked, kept, as_json=json)
+        kept.check(subject.settings)
+        say_dry(asked, kept, notes, as_json=json)
         return
     threads = at_once if at_once is not None else 1 if endpoint is None else AT_ONCE
-    _audit(ask, asked, out, settings, threads, as_json=json)
+    _audit(subject, asked, out, threads, notes, as_json=json)
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    """The model that is asked."""
+
+    ask: Callable[[str], Any]
+    settings: dict[str, Any]
+    """All that its answers depend on. No secrets."""
+    fix: Callable[[], str]
+    """What to do about answers that did not come, where that is known."""
 
 
 def _items(
     number: int | None, source: Path | None, tasks: Sequence[str], shifts: str, seed: int
-) -> list[Item]:
+) -> tuple[list[Item], list[str]]:
+    """The items, and what is to be said of their file."""
     from recombine.cli.audit import split_names
     from recombine.language.item_files import read_items
     from recombine.language.items import make_items
 
     wanted = split_names(tasks)
     if source is None:
-        return make_items(ITEMS if number is None else number, seed, wanted, _shifts(shifts))
+        return make_items(ITEMS if number is None else number, seed, wanted, _shifts(shifts)), []
     if number is not None:
         raise BadInput(
             "--items says how many are made, --items-from names items of your own.", fix="give one of them"
         )
-    found = [item for item in read_items(source) if not wanted or item.task in wanted]
+    read, notes = read_items(source)
+    found = [item for item in read if not wanted or item.task in wanted]
     if not found:
         raise BadInput(f"{source} has no items of the tasks {', '.join(wanted)}.", fix="leave --tasks out")
-    return found
+    return found, notes
 
 
 def _shifts(given: str) -> dict[str, int]:
@@ -117,19 +140,22 @@ def _shifts(given: str) -> dict[str, int]:
     return {"common": common, "rare": rare}
 
 
-def _model(
+def _subject(
     endpoint: str | None,
     model: str | None,
     function: str | None,
     temperature: float | None,
     patience: float,
     key_variable: str,
-) -> tuple[Callable[[str], Any], dict[str, Any]]:
-    """What is asked, and all that its answers depend on. No secrets."""
+) -> Subject:
     if (endpoint is None) == (function is None):
         raise BadInput(
             "Either an endpoint or a function is asked.",
             fix="--endpoint URL --model NAME, or --function module:function",
+        )
+    if temperature is not None and not 0 <= temperature < math.inf:
+        raise BadInput(
+            f"A temperature is 0 or more, got {temperature:g}.", fix="0 is usual; `none` sends none"
         )
     if function is not None:
         from recombine.endpoints.function import load_function, source_version
@@ -137,11 +163,13 @@ def _model(
         if model is not None:
             raise BadInput("--model names the model of an endpoint.", fix="leave it out with --function")
         found = load_function(function)
-        return found, {"model": function, "source": source_version(found)}
+        return Subject(found, {"model": function, "source": source_version(found)}, str)
     if endpoint is None or not model:
         raise BadInput("The endpoint needs to know which model to ask.", fix="--model NAME")
-    if not patience > 0:
-        raise BadInput(f"Patience is more than 0 seconds, got {patience:g}.", fix="60 is usual")
+    if not 0 < patience <= LONGEST:
+        raise BadInput(
+            f"Patience is more than 0 seconds and no more than a day, got {patience:g}.", fix="60 is usual"
+        )
     from recombine.endpoints.chat import LIMIT, ChatEndpoint
 
     chat = ChatEndpoint(endpoint, model, key_variable, patience=patience, limit=max(LIMIT, 2 * patience))
@@ -150,35 +178,29 @@ def _model(
     def ask(prompt: str) -> str:
         return chat.ask([{"role": "user", "content": prompt}], **options)
 
-    return ask, {"model": model, "endpoint": chat.base, "temperature": temperature}
+    return Subject(ask, {"model": model, "endpoint": chat.base, "temperature": temperature}, lambda: chat.fix)
 
 
 def _audit(
-    ask: Callable[[str], Any],
-    items: Sequence[Item],
-    out: Path,
-    settings: dict[str, Any],
-    at_once: int,
-    *,
-    as_json: bool,
+    subject: Subject, items: Sequence[Item], out: Path, at_once: int, notes: Sequence[str], *, as_json: bool
 ) -> None:
+    from recombine.cli.audit_llm_summary import say
     from recombine.cli.output import Told, print_json
     from recombine.cli.waiting import Waiting
     from recombine.endpoints.embers_audit import audit_embers
 
-    with Waiting("asking the model") as on:
-        made = audit_embers(ask, items, out, settings, at_once=at_once, on=on)
+    # Standard output first: the bar puts itself in its place too, and gives back what it found.
+    with contextlib.redirect_stdout(sys.stderr), Waiting("asking the model") as on:
+        made = audit_embers(subject.ask, items, out, subject.settings, at_once=at_once, notes=notes, on=on)
         on("writing the report")
         files = _write(made, out)
     if as_json:
         print_json(made.record() | {"files": files})
     else:
-        _say(made, files)
+        say(made, files)
     if made.missing:
-        raise Told(
-            f"{made.missing} of {made.items} items have no answer. {' '.join(made.notes)}",
-            fix="see that the model answers, and run the same command again",
-        )
+        fix = subject.fix() or "see that the model answers"
+        raise Told(" ".join(made.lacking), fix=f"{fix}, and run the same command again")
 
 
 def _write(made: EmbersAudit, out: Path) -> dict[str, str]:
@@ -197,87 +219,3 @@ def _write(made: EmbersAudit, out: Path) -> dict[str, str]:
         files["answers"] = str(write_table(made.answers, out / "answers.csv"))
         files["report"] = str(write_embers(made, made.found, out / "report.html"))
     return files
-
-
-def _say(made: EmbersAudit, files: dict[str, str]) -> None:
-    from recombine.cli.audit_summary import interval_text
-    from recombine.cli.output import console, verdict_table
-    from recombine.plain import plain
-
-    out = console()
-
-    def line(text: str, style: str | None = None) -> None:
-        out.print(plain(text), style=style, markup=False, highlight=False, soft_wrap=True)
-
-    found = made.found
-    right = f", {interval_text(found.right)} right" if found is not None else ""
-    line(f"{made.settings['model']}: {made.items} items, {len(made.answers)} answered{right}", "bold")
-    if found is not None:
-        _say_found(found, out)
-        out.print(verdict_table([verdict.record() for verdict in found.verdicts]))
-    for note in (*made.notes, *(() if found is None else found.notes)):
-        line(note, "dim")
-    for name in files.values():
-        line(f"written: {name}")
-
-
-def _say_found(found: Embers, out: Any) -> None:
-    from recombine.audit.embers import LEVELS
-    from recombine.cli.audit_summary import interval_text
-    from recombine.cli.output import table
-    from recombine.plain import plain
-    from recombine.report.embers import share_rows
-
-    rows = [
-        [plain(task), variant, str(items)]
-        + [interval_text(by_level[one].right) if one in by_level else "-" for one in ("all", *LEVELS)]
-        for task, variant, items, by_level in share_rows(found)
-    ]
-    out.print(
-        table(
-            "Right answers, by probability of the text",
-            ["task", "variant", "items", "all", *LEVELS],
-            rows,
-            left=2,
-        )
-    )
-    if found.weights:
-        weights = [[one.name, interval_text(one.weight, sign=True)] for one in found.weights]
-        out.print(table("Log-odds (10 nats, 10 characters)", ["", "weight [95 % interval]"], weights))
-
-
-def _say_dry(items: Sequence[Item], kept: Any, *, as_json: bool) -> None:
-    """How many items there are of each kind, how many are answered already, and an example of each task."""
-    from recombine.cli.output import console, print_json, table
-    from recombine.endpoints.asking import answered
-    from recombine.plain import plain
-
-    held = kept.read()
-    done = {item.name for item in items if answered(held.get(item.name))}
-    kinds: dict[tuple[str, str], list[Item]] = {}
-    for item in items:
-        kinds.setdefault((item.task, item.variant), []).append(item)
-    examples = {task: members[0].prompt for (task, _), members in reversed(kinds.items())}
-    if as_json:
-        counts = [
-            {
-                "task": task,
-                "variant": variant,
-                "items": len(members),
-                "answered": sum(one.name in done for one in members),
-            }
-            for (task, variant), members in kinds.items()
-        ]
-        print_json({"items": len(items), "answered": len(done), "kinds": counts, "examples": examples})
-        return
-    rows = [
-        [plain(task), variant, str(len(members)), str(sum(one.name in done for one in members))]
-        for (task, variant), members in kinds.items()
-    ]
-    out = console()
-    out.print(table("", ["task", "variant", "items", "answered"], rows, left=2))
-    for task, prompt in reversed(examples.items()):
-        out.print(plain(task), style="bold", markup=False, highlight=False)
-        out.print("\n".join(plain(one) for one in prompt.splitlines()), markup=False, highlight=False)
-    told = f"{len(items) - len(done)} of {len(items)} questions would be asked"
-    out.print(told, style="bold", markup=False, highlight=False)

@@ -30,12 +30,25 @@ class EmbersAudit:
     """A row an answer: the columns of `embers_findings`, and name, level, prompt, answer and what was said."""
     found: Embers | None
     """None where there is no answer."""
-    notes: tuple[str, ...]
+    lacking: tuple[str, ...]
+    """Sentences about items without an answer."""
+    remarks: tuple[str, ...]
+    """Sentences about the items and the answers."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.lacking, *self.remarks)
 
     @property
     def missing(self) -> int:
         """Items without an answer."""
         return self.items - len(self.answers)
+
+    @property
+    def empty(self) -> int:
+        """Answers without a word."""
+        return empty_answers(self.answers)
 
     def record(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -43,6 +56,7 @@ class EmbersAudit:
             "settings": self.settings,
             "asked": self.items,
             "answered": len(self.answers),
+            "empty": self.empty,
             "findings": None if self.found is None else self.found.record(),
             "notes": list(self.notes),
         }
@@ -55,22 +69,41 @@ def audit_embers(
     settings: Mapping[str, Any],
     *,
     at_once: int = 1,
+    notes: Sequence[str] = (),
     on: On | None = None,
 ) -> EmbersAudit:
     """Asks what is missing in the folder `out`, and says what can be said. It may be called again.
 
-    `settings` are all that an answer depends on beside the item; a folder with others is refused.
+    `settings` are all that an answer depends on beside the item; a folder with others is refused. `notes` are sentences
+    about the items, which are passed on.
     """
     kept = Kept(out)
     kept.begin(settings)
-    notes = ask_items(items, ask, kept, at_once=at_once, on=on)
+    lacking = ask_items(items, ask, kept, at_once=at_once, on=on)
     answers = answers_frame(items, kept)
     if on is not None:
         on("fitting")
     # The matrices are small and many, and threads would wait for each other.
     with threadpool_limits(1, user_api="blas"):
         found = None if answers.empty else embers_findings(answers)
-    return EmbersAudit(dict(settings), len(items), answers, found, tuple(notes))
+    remarks = (*notes, *_empty(answers))
+    return EmbersAudit(dict(settings), len(items), answers, found, tuple(lacking), remarks)
+
+
+def empty_answers(answers: pd.DataFrame) -> int:
+    """How many answers have no word in them."""
+    return sum(not str(said).strip() for said in answers["said"])
+
+
+def _empty(answers: pd.DataFrame) -> list[str]:
+    """A model that is cut off, or silenced, is not one that does not know."""
+    if not (number := empty_answers(answers)):
+        return []
+    verb = "answers is empty and counts" if number == 1 else "answers are empty and count"
+    return [
+        f"{number} of {len(answers)} {verb} as wrong. See whether the model is cut off while it still reasons (a limit "
+        "of tokens), or whether a filter takes its answers away."
+    ]
 
 
 def answers_frame(items: Sequence[Item], kept: Kept) -> pd.DataFrame:

@@ -6,50 +6,91 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from recombine.errors import BadInput
+from recombine.errors import BadInput, did_you_mean
 from recombine.language.items import Item
 from recombine.language.tasks import ENCODE, VARIANTS, Variant
 
 NEEDED = ("task", "variant", "prompt", "answer")
+OPTIONAL = ("input_logprob", "output_logprob", "input", "output", "group")
 LARGEST = 64 << 20
 """Bytes of a file that is read."""
 
 
-def read_items(path: Path) -> list[Item]:
-    """The items of a file, each once.
+def read_items(path: Path) -> tuple[list[Item], list[str]]:
+    """The items of a file, each once, and sentences about what was passed over.
 
     Columns: task, variant (common or rare), prompt, answer, and where known input_logprob and output_logprob. Without
     the columns input and output these are the prompt and the answer; without group, items with the same answer (with
     the same input, if the task is called encode) belong together.
     """
-    try:
-        if path.stat().st_size > LARGEST:
-            raise BadInput(f"{path} is larger than {LARGEST >> 20} MB.", fix="ask fewer questions at once")
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(
-            f"The items {path} cannot be read: {error}.", fix="give a CSV file or JSON lines in UTF-8"
-        ) from error
+    text = _read(path)
     lined = path.suffix.lower() in (".jsonl", ".ndjson")
     found: dict[str, Item] = {}
+    columns: dict[str, None] = {}
+    rows = 0
     for number, row in _json_rows(text, path) if lined else _csv_rows(text, path):
         item = _item(row, f"{path}, line {number}")
         found.setdefault(item.name, item)
+        columns |= dict.fromkeys(str(name) for name in row if name is not None)
+        rows += 1
     if not found:
         raise BadInput(f"{path} has no items.", fix=f"columns: {', '.join(NEEDED)}")
-    return list(found.values())
+    return list(found.values()), [*_repeated(rows - len(found), path), *_unread([*columns], path)]
+
+
+def _read(path: Path) -> str:
+    forms = "give a CSV file or JSON lines in UTF-8"
+    try:
+        if path.stat().st_size > LARGEST:
+            raise BadInput(f"{path} is larger than {LARGEST >> 20} MB.", fix="ask fewer questions at once")
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise BadInput(f"There is no file {path}.", fix="see that --items-from names it rightly") from None
+    except IsADirectoryError:
+        raise BadInput(f"{path} is a folder.", fix=forms) from None
+    except UnicodeDecodeError as error:
+        raise BadInput(f"The items {path} cannot be read: they are not UTF-8.", fix=forms) from error
+    except OSError as error:
+        raise BadInput(f"The items {path} cannot be read: {error.strerror}.", fix=forms) from error
+
+
+def _repeated(number: int, path: Path) -> list[str]:
+    if not number:
+        return []
+    told = "1 item repeats another one and is" if number == 1 else f"{number} items repeat others and are"
+    return [f"{told} asked once (same task, variant, prompt and answer, in {path.name})."]
+
+
+def _unread(columns: Sequence[str], path: Path) -> list[str]:
+    """Columns that look like a known one and are none."""
+    odd = [name for name in columns if name not in (*NEEDED, *OPTIONAL)]
+    lacking = [name for name in OPTIONAL if name not in columns]
+    hints = {name: did_you_mean(name, lacking) for name in odd}
+    return [
+        f"The column {name!r} of {path.name} is not read: {hint}"
+        for name, hint in hints.items()
+        if hint.startswith("did")
+    ]
+
+
+def _no_column(name: str, columns: Sequence[str]) -> str:
+    """What to do about a column that is needed and not there."""
+    near = did_you_mean(name, [one for one in columns if one not in NEEDED])
+    renamed = f"{near} " if near.startswith("did") else ""
+    return f"{renamed}Needed: {', '.join(NEEDED)}"
 
 
 def _csv_rows(text: str, path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     table = csv.DictReader(io.StringIO(text, newline=""))
     try:
-        missing = [name for name in NEEDED if name not in (table.fieldnames or ())]
+        columns = table.fieldnames or ()
+        missing = [name for name in NEEDED if name not in columns]
         if missing:
-            raise BadInput(f"{path} has no column {missing[0]!r}.", fix=f"columns: {', '.join(NEEDED)}")
+            raise BadInput(f"{path} has no column {missing[0]!r}.", fix=_no_column(missing[0], columns))
         for row in table:
             yield table.line_num, row
     except csv.Error as error:
@@ -73,7 +114,9 @@ def _item(row: Mapping[str, Any], where: str) -> Item:
     told = {name: _text(row.get(name)) for name in (*NEEDED, "input", "output", "group")}
     empty = [name for name in NEEDED if not told[name]]
     if empty:
-        raise BadInput(f"{where} has no {empty[0]}.", fix="fill it in, or take the line out")
+        near = "" if empty[0] in row else did_you_mean(empty[0], [str(one) for one in row if one not in told])
+        hint = f"{near} Or " if near.startswith("did") else ""
+        raise BadInput(f"{where} has no {empty[0]}.", fix=f"{hint}fill it in, or take the line out")
     variant = told["variant"].lower()
     if variant not in VARIANTS:
         raise BadInput(f"{where} has the variant {told['variant']!r}.", fix="write common or rare")

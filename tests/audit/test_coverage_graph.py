@@ -70,4 +70,9 @@ def test_nothing_is_held_out():
     full = pd.DataFrame([(a, c, a * c) for a in range(3) for c in range(3)], columns=["a", "c", "t"])
     found, looked = audit_coverage_graph(full)
     assert found.looked_at == 0 and found.collect == () and found.chain is None
-    assert set(coverage_graph_tables(found, looked)) == {"fragments"}
+    tables = coverage_graph_tables(found, looked)
+    assert {name: len(table) for name, table in tables.items()} == {
+        "combinations": 0,
+        "fragments": 3,
+        "collect": 0,
+    }

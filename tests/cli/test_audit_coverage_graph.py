@@ -132,15 +132,15 @@ BAD = [
     (ROWS, "--fragment a,t --outcome t", ["'t'", "more than once"]),
     (ROWS, "--fragment a,b,c --outcome t", ["left for the context"]),
     ("a,t\n1,2\n", "", ["left for the context", "a, t"]),
-    (ROWS + "1,,1,y\n2,1, ,\n", "", ["2 rows", "row 3 (b)", "row 4 (c, t)"]),
-    (ROWS + "1,1,1,z\n", "", ["rows 1 and 3", "1, 1, 1", "'x' and 'z'"]),
+    (ROWS + "1,,1,y\n2,1, ,\n", "", ["2 rows", "line 4 (b)", "line 5 (c, t)"]),
+    (ROWS + "1,1,1,z\n", "", ["line 2 and line 4", "1, 1, 1", "'x' and 'z'"]),
     (ROWS, "--k 0", ["k is 0"]),
     (ROWS, "--factors a,b", ["--factors", "--coverage-graph"]),
     (ROWS, "--score t", ["--score"]),
-    (ROWS, "--report x.html", ["--report"]),
+    (ROWS, "--report x.html", ["no page of the coverage graph", "--json", "--tables"]),
     (ROWS, "--test none.csv", ["none.csv"]),
     (ROWS, "--tables facts.csv", ["is a file"]),
-    ("a,b,c,t\n", "", ["no rows"]),
+    ("a,b,c,t\n", "", ["no rows", "a line for each example"]),
 ]
 
 
@@ -157,6 +157,68 @@ def test_a_test_table_without_a_column(cli, facts, tmp_path):
     (tmp_path / "test.csv").write_text("a,b\n1,2\n")
     answer = cli("audit", facts, "--coverage-graph", *ASKED, "--test", "test.csv")
     assert answer.code == 2 and "test.csv has no column 'c'" in answer.err
+    assert "its columns: a, b" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "places"),
+    [
+        ("facts.csv", 'a,b,c,t\n"two\nlines",1,1,x\n\n1,,1,x\n2,1,1,\n', ["line 5 (b)", "line 6 (t)"]),
+        ("facts.tsv", "a\tb\tc\tt\n1\t1\t1\tx\n1\t\t1\tx\n", ["line 3 (b)"]),
+        ("facts.jsonl", '{"a":1,"b":1,"c":1,"t":2}\n\n{"a":1,"b":"","c":1,"t":2}\n', ["line 3 (b)"]),
+        ("facts.json", '[{"a":1,"b":1,"c":1,"t":2},\n{"a":1,"b":"","c":1,"t":2}]', ["row 2 (b)"]),
+    ],
+)
+def test_lines_are_those_of_the_file(cli, tmp_path, name, text, places):
+    (tmp_path / name).write_text(text)
+    answer = cli("audit", name, "--coverage-graph")
+    assert answer.code == 2 and all(place in answer.err for place in places), answer.err
+
+
+def test_tables_of_an_earlier_table_do_not_stay(cli, facts, tmp_path):
+    out = tmp_path / "out"
+    assert cli("audit", facts, "--coverage-graph", *ASKED, "--tables", out).code == 0
+    assert len(pd.read_csv(out / "collect.csv"))
+    whole = frame(share=1.1)
+    whole.to_csv(tmp_path / "whole.csv", index=False)
+    answer = cli("audit", "whole.csv", "--coverage-graph", *ASKED, "--tables", out)
+    assert answer.code == 0 and answer.out.count("written: ") == 3
+    left = pd.read_csv(out / "collect.csv")
+    assert left.empty and [*left.columns[:3]] == ["a", "b", "c"]
+    assert pd.read_csv(out / "combinations.csv").empty
+
+
+def test_values_that_look_alike_are_told(cli, tmp_path):
+    (tmp_path / "facts.csv").write_text('a,b,c,t\nAnn,1,1,x\n"Ann ",1,1,x\nBen,1,2,"x "\n')
+    notes = cli("audit", "facts.csv", "--coverage-graph", "--json").document["notes"]
+    told = "has values that differ only by white space, and count as different: "
+    assert notes[:2] == [f"a {told}'Ann' and 'Ann '.", f"t {told}'x' and 'x '."]
+
+
+def test_a_k_that_is_too_large_is_told(cli, facts):
+    notes = cli("audit", facts, "--coverage-graph", *ASKED, "--k", "7", "--json").document["notes"]
+    assert any("k is 7, but there are only 6 contexts" in note for note in notes)
+    notes = cli("audit", facts, "--coverage-graph", *ASKED, "--k", "6", "--json").document["notes"]
+    assert not any("k is" in note for note in notes)
+
+
+def test_long_names_are_told_apart(cli, tmp_path):
+    long = "a very long name of a person that goes on and on "
+    rows = [f"{long}{n},1,{c},x" for n in (1, 2) for c in range(2 * n - 2, 2 * n)]
+    (tmp_path / "facts.csv").write_text("a,b,c,t\n" + "\n".join(rows) + "\n")
+    out = cli("audit", "facts.csv", "--coverage-graph").out
+    assert "on and on 1" in out and "on and on 2" in out and "…" in out
+
+
+def test_an_interrupt_says_that_nothing_is_kept(cli, facts, monkeypatch):
+    from recombine.audit import coverage_graph
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(coverage_graph, "read_facts", interrupted)
+    answer = cli("audit", facts, "--coverage-graph", *ASKED)
+    assert answer.code == 130 and "Interrupted. Nothing was kept." in answer.err
 
 
 def test_options_of_the_graph_need_it(cli, facts):

@@ -14,6 +14,7 @@ from recombine.audit.cells import NOTHING, Factor
 from recombine.audit.reading_filter import check_filter
 from recombine.audit.reading_forms import literal
 from recombine.audit.reading_levels import Levels, natural_order
+from recombine.audit.reading_places import places
 from recombine.audit.reading_query import Asked, Query
 from recombine.audit.reading_tables import Table, open_table, plain
 from recombine.audit.wording import counted, listed, short
@@ -61,6 +62,8 @@ class Facts:
     """The texts of the outcome."""
     rows: int
     test_rows: int
+    alike: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Columns with values that differ by nothing but white space, and these values."""
 
 
 def read_facts(
@@ -91,6 +94,9 @@ def read_facts(
     if test is not None:
         name = _title(test, "the test table")
         with open_table(test, title=name, wanted=chosen.columns, where=None, memory=memory) as table:
+            there = [column.name for column in table.columns]
+            for column in chosen.columns:
+                _check_there(column, there, name)
             asked, test_rows = _read(table, chosen.columns, levels, None, None)
     inputs, order = codes[:, :-1].copy(), []
     for place, column in enumerate(chosen.columns):
@@ -100,7 +106,8 @@ def read_facts(
             asked[:, place] = new[asked[:, place]]
         order.append(values)
     said, new = _ordered(levels[chosen.outcome])
-    return Facts(chosen, inputs, new[codes[:, -1]], asked, tuple(order), said, rows, test_rows)
+    alike = tuple((name, same) for name, held in levels.items() for same in _alike(held))
+    return Facts(chosen, inputs, new[codes[:, -1]], asked, tuple(order), said, rows, test_rows, alike)
 
 
 def _title(source: Any, otherwise: str) -> str:
@@ -114,6 +121,25 @@ def _ordered(levels: Levels) -> tuple[tuple[str, ...], Int[np.ndarray, " text"]]
     return values, np.array([place[text] for text in levels.texts], dtype=np.int64)
 
 
+def _alike(levels: Levels) -> list[tuple[str, ...]]:
+    """Texts that differ by nothing but white space."""
+    found: dict[str, list[str]] = {}
+    for text in levels.texts:
+        found.setdefault(" ".join(text.split()), []).append(text)
+    return [tuple(sorted(same)) for same in found.values() if len(same) > 1]
+
+
+def _check_there(name: str, names: Sequence[str], title: str) -> None:
+    if name not in names:
+        hint = did_you_mean(name, names)
+        near = f"{hint} " if hint.startswith("did") else ""
+        raise BadInput(f"{title} has no column {name!r}.", fix=near + _columns(names))
+
+
+def _columns(names: Sequence[str]) -> str:
+    return f"its columns: {visible(listed(names, most=20))}"
+
+
 def choose(
     names: Sequence[str],
     fragments: Sequence[Sequence[str]],
@@ -123,12 +149,9 @@ def choose(
 ) -> Chosen:
     """What was named, and by position what was not: the outcome is the last column, the context the last before it."""
     given = [*dict.fromkeys(name for one in fragments for name in one)]
-    columns = f"its columns: {visible(listed(names, most=20))}"
+    columns = _columns(names)
     for name in (*given, *context, *([] if outcome is None else [outcome])):
-        if name not in names:
-            hint = did_you_mean(name, names)
-            near = f"{hint} " if hint.startswith("did") else ""
-            raise BadInput(f"{title} has no column {name!r}.", fix=near + columns)
+        _check_there(name, names, title)
     _check_once(fragments, context, outcome)
     left = [name for name in names if name not in (*given, *context, outcome) and not name.startswith(INDEX)]
     if outcome is None:
@@ -193,13 +216,13 @@ def _empty_cells(query: Query, columns: Sequence[str]) -> BadInput:
         f"SELECT r, {', '.join(blank)} {rows} ORDER BY r LIMIT {SHOWN}", query.asked.where
     )
     told = [
-        f"row {row + 1} ({visible(listed([name for name, empty in zip(columns, gone, strict=True) if empty]))})"
-        for row, *gone in found
+        f"{place} ({visible(listed([name for name, empty in zip(columns, gone, strict=True) if empty]))})"
+        for place, (_, *gone) in zip(places(query.table, [row for row, *_ in found]), found, strict=True)
     ]
     verb = "has an empty cell" if total == 1 else "have empty cells"
     return BadInput(
         f"{counted(total, 'row')} of {query.table.title} {verb}: {', '.join(told)}{_more(total)}.",
-        fix="fill them in or remove the rows; row 1 is the first after the column names",
+        fix="fill them in or remove the rows",
     )
 
 
@@ -228,9 +251,9 @@ def _contradiction(
     last = f"f{len(texts)}"
     first = f"SELECT min(r) AS row, {last} AS said FROM ({query._kept(numbered=True)}) WHERE {same} GROUP BY {last}"
     found = query.table.fetch(f"SELECT row, said FROM ({first}) ORDER BY row LIMIT 2", query.asked.where)
-    rows = " and ".join(str(row + 1) for row, _ in found)
+    rows = " and ".join(places(query.table, [row for row, _ in found]))
     said = " and ".join(repr(short(text)) for _, text in found)
-    return f"rows {rows} ({visible(', '.join(map(short, texts)))}) have {said}"
+    return f"{rows} ({visible(', '.join(map(short, texts)))}) have {said}"
 
 
 def _more(total: int) -> str:

@@ -33,6 +33,9 @@ LOOKED_AT = 100_000
 LISTED = 1000
 """So many uncovered combinations and fragments stand in the finding; the tables have them all."""
 
+SHOWN = 3
+"""So many groups of values that look alike are named."""
+
 UNSEEN_FRAGMENT = "its fragment is not in training"
 UNSEEN_CONTEXT = "its context is not in training"
 ALONE = "no other fragment is known to be like its own"
@@ -148,23 +151,19 @@ def coverage_graph_tables(found: CoverageGraphFinding, looked: Looked) -> dict[s
     combinations = {
         name: words[place][looked.combinations[:, place]] for place, name in enumerate(found.columns)
     } | {"cutoff": cutoff, "trained": seen, "because": because}
-    fragments = [
-        dict(zip(found.fragments[0], one.fragment, strict=True))
-        | {"contexts": one.contexts, "shared": one.shared, "uncovered": one.uncovered}
-        for one in looked.evidence()
-    ]
-    collect = [
-        dict(zip(found.columns, one.combination, strict=True))
-        | {"covers for sure": one.sure, "covers at best": one.at_best, "with outcome": one.outcome}
-        for one in found.collect
-    ]
+    fragments = [(*one.fragment, one.contexts, one.shared, one.uncovered) for one in looked.evidence()]
+    collect = [(*one.combination, one.sure, one.at_best, one.outcome) for one in found.collect]
     order = np.lexsort((*looked.combinations.T[::-1], looked.cutoffs, seen))
-    made = {
+    # All of them, even without rows: one of an earlier table would be taken for one of this.
+    return {
         "combinations": pd.DataFrame(combinations).iloc[order],
-        "fragments": pd.DataFrame(fragments),
-        "collect": pd.DataFrame(collect),
+        "fragments": pd.DataFrame(
+            fragments, columns=[*found.fragments[0], "contexts", "shared", "uncovered"]
+        ),
+        "collect": pd.DataFrame(
+            collect, columns=[*found.columns, "covers for sure", "covers at best", "with outcome"]
+        ),
     }
-    return {name: frame for name, frame in made.items() if len(frame)}
 
 
 def _finding(
@@ -241,6 +240,17 @@ def _notes(looked: Looked, possible: int) -> list[str]:
     repeats = facts.rows - len(looked.graph.inputs)
     if repeats:
         said.append(f"{counted(repeats, 'row repeats', 'rows repeat')} another one and counts only once.")
+    said += [
+        f"{name} has values that differ only by white space, and count as different: {' and '.join(map(repr, same))}."
+        for name, same in facts.alike[:SHOWN]
+    ]
+    if len(facts.alike) > SHOWN:
+        said.append(f"So do {len(facts.alike) - SHOWN:,} more groups of values.")
+    contexts = max(len(cut.contexts) for cut in looked.graph.cuts)
+    if looked.k > contexts:
+        said.append(
+            f"k is {looked.k}, but there {'is' if contexts == 1 else 'are'} only {counted(contexts, 'context')}: no two fragments can share so many."
+        )
     if facts.test is None and possible > len(looked.combinations):
         said.append(
             f"{len(looked.combinations):,} of {possible:,} combinations that are not in training were drawn: all counts are of these."

@@ -233,7 +233,8 @@ class Query:
 
     def _no_rows(self) -> BadInput:
         if self.asked.where is None:
-            return BadInput(f"{self.table.title} has no rows.", fix="it needs a line for each scored example")
+            what = "scored example" if self.asked.scores else "example"
+            return BadInput(f"{self.table.title} has no rows.", fix=f"it needs a line for each {what}")
         return BadInput(
             f"The filter {self.asked.where!r} keeps none of the {self.total():,} rows of {self.table.title}.",
             fix="look at how the values are written: the filter tells upper from lower case",

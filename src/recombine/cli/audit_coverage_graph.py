@@ -34,7 +34,7 @@ class CoverageGraphOptions:
         bool,
         Parameter(
             negative="",
-            help="Instead: which combinations follow from a table of facts, by swapping fragments that behave alike.",
+            help="Instead: which combinations follow from a table of facts, by swapping fragments that behave alike. With --json and --tables; there is no page of it.",
         ),
     ] = False
     fragment: Annotated[
@@ -78,6 +78,11 @@ def coverage_graph_command(
     unused: dict[str, Any],
 ) -> None:
     """Read the facts, and print and write what they cover. `unused` are options that say nothing here, with their values."""
+    if unused.get("report"):
+        raise BadInput(
+            "There is no page of the coverage graph.",
+            fix="leave out --report; --json has what is printed and more, --tables FOLDER has all",
+        )
     for name, value in unused.items():
         if value:
             raise BadInput(
@@ -232,7 +237,9 @@ def _of(shown: int, total: int) -> str:
 
 def _cut(text: str) -> str:
     text = _plain(text)
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    # In the middle: long names often differ at their ends.
+    half = LONGEST // 2
+    return text if len(text) <= LONGEST else text[: half - 1] + "…" + text[-half:]
 
 
 def _plain(text: str) -> str:

@@ -167,7 +167,9 @@ def audit(
     key: Annotated[
         str | None, Parameter(help="The column and the array by which activations and rows are matched.")
     ] = None,
-    report: Annotated[Path | None, Parameter(help="Also write a page: audit.html.")] = None,
+    report: Annotated[
+        Path | None, Parameter(help="Also write a page: audit.html. Of scores: the coverage graph has none.")
+    ] = None,
     tables: Annotated[Path | None, Parameter(help="Also write tables (CSV) into this folder.")] = None,
     seed: Annotated[int, Parameter(help="Of what is drawn: bootstraps, folds, plans.")] = 0,
     json: JsonOption = False,

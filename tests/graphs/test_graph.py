@@ -115,3 +115,15 @@ def test_long_chains_are_no_problem():
     graph = Graph(tuple(reversed(chain)))
     assert graph.depth == 4999 and graph.width == 1
     assert evaluate(graph)[-1] == 1
+
+
+def test_inputs_may_be_lists_and_of_any_type_of_whole_numbers():
+    graph = Graph((Node("a", value=1), Node("b", value=2), Node("c", ALL, ("a", "b"))))
+    assert evaluate(graph, [[1, 2], [3, 4]]).tolist() == [[1, 2, 3], [3, 4, 7]]
+    for kind in (np.int8, np.uint8, np.uint64):
+        assert evaluate(graph, np.array([100, 100], kind)).tolist() == [100, 100, 200]
+    with pytest.raises(BadInput, match="rows differ in length"):
+        evaluate(graph, [[1, 2], [3]])
+    for odd in ([1, 2.5], ["1", "2"], [1, 2**64]):
+        with pytest.raises(BadInput, match="The values of inputs are whole numbers of 64 bits"):
+            evaluate(graph, odd)

@@ -41,3 +41,15 @@ def test_the_ends():
         relative_information_gain(everything, nothing)
     with pytest.raises(BadInput, match="3 rows and outputs 4"):
         relative_information_gain(everything[:3], everything)
+
+
+def test_lists_and_types_of_few_bits():
+    assert relative_information_gain([0, 1, 2, 3], [0, 0, 1, 1]) == 1
+    assert relative_information_gain([[0, 1], [1, 0]], [5, 6]) == 1
+    far = np.array([-100, 100, -100, 100], np.int8)
+    assert relative_information_gain(far, np.arange(4)) == pytest.approx(0.5)
+    assert relative_information_gain(far, far.astype(np.uint8)) == pytest.approx(1)
+    assert relative_information_gain(np.array([0, 255], np.uint8), far[:2]) == pytest.approx(1)
+    assert relative_information_gain(np.array([0, 2**62], np.uint64), np.array([-(2**62), 2**62])) == 1
+    with pytest.raises(BadInput, match="Inputs are whole numbers of 64 bits, got an array of float64"):
+        relative_information_gain([0.5, 1.5], [0, 1])

@@ -78,7 +78,12 @@ def test_the_scratchpad_ends_in_the_digits_of_the_product(left, right):
     assert pad.read(tokens).tolist() == evaluate(graph).tolist()
 
 
-@pytest.mark.parametrize("wrong", ["", "2x", "-3", "²", "1.0", "٣"])
+def test_factors_may_be_numbers():
+    assert answer(23, 45) == answer(23, "45") == 1035 and answer(0, 7) == 0
+    assert multiplication_graph(23, 45) == multiplication_graph("23", "45")
+
+
+@pytest.mark.parametrize("wrong", ["", "2x", "-3", "²", "1.0", "٣", -3])
 def test_what_is_no_number_is_refused(wrong):
     with pytest.raises(BadInput, match="decimal digits"):
         multiplication_graph("12", wrong)

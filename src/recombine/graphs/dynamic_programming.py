@@ -46,7 +46,7 @@ def maximum_sum_graph(entries: Sequence[int]) -> Graph:
     length = len(entries)
     if not length:
         raise BadInput("A list without entries has no steps.", fix="give at least one entry")
-    nodes = [Node(f"entry[{at}]", value=int(entry)) for at, entry in enumerate(entries)]
+    nodes = [Node(f"entry[{at}]", value=entry) for at, entry in enumerate(entries)]
     for at in reversed(range(length)):
         later = tuple(f"best[{other}]" for other in (at + 1, at + 2) if other < length)
         nodes.append(Node(f"best[{at}]", BEST, (f"entry[{at}]", *later)))

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Int, Integer
 
 from recombine.errors import BadInput, did_you_mean
+from recombine.graphs.numbers import whole, whole_array
 
 Values = Any
 """A row of integers, of NumPy or of JAX."""
+Inputs = Integer[np.ndarray, "*instances input"] | Sequence[Any]
+"""A value for each input along the last axis; lists do as well."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,10 @@ class Node:
     parents: tuple[str, ...] = ()
     """Names of nodes, in the order in which the operation takes them."""
     value: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.value is not None:
+            object.__setattr__(self, "value", whole(self.value, f"The value of the node {self.name!r}"))
 
     @property
     def word(self) -> str:
@@ -117,9 +124,7 @@ class Graph:
         return len(self) / self.depth if self.depth else math.inf
 
 
-def evaluate(
-    graph: Graph, inputs: Int[np.ndarray, "*instances input"] | None = None
-) -> Int[np.ndarray, "*instances node"]:
+def evaluate(graph: Graph, inputs: Inputs | None = None) -> Int[np.ndarray, "*instances node"]:
     """The true value of each node. `inputs` are other values than the graph's own, of any number of instances."""
     given = inputs_of(graph, inputs)
     values = np.zeros((*given.shape[:-1], len(graph)), np.int64)
@@ -140,18 +145,17 @@ def applied(
     return np.asarray(made).reshape(values.shape[:-1])
 
 
-def inputs_of(
-    graph: Graph, inputs: Int[np.ndarray, "*instances input"] | None
-) -> Int[np.ndarray, "*instances input"]:
+def inputs_of(graph: Graph, inputs: Inputs | None) -> Int[np.ndarray, "*instances input"]:
     """The inputs asked for, or the graph's own."""
     if inputs is None:
         return graph.given
-    if inputs.ndim == 0 or inputs.shape[-1] != len(graph.inputs):
+    given = whole_array(inputs, "The values of inputs")
+    if given.ndim == 0 or given.shape[-1] != len(graph.inputs):
         raise BadInput(
-            f"The graph has {len(graph.inputs)} inputs, but the array of their values has the shape {inputs.shape}.",
+            f"The graph has {len(graph.inputs)} inputs, but the array of their values has the shape {given.shape}.",
             fix="give instances along the first axes and one value for each input along the last",
         )
-    return inputs.astype(np.int64)
+    return given.astype(np.int64)
 
 
 def _check(nodes: tuple[Node, ...]) -> None:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Integer
 
 from recombine.errors import BadInput
+from recombine.graphs.numbers import whole_array
 
 COUNTED = 2**20
 """Up to so many different rows are counted without sorting them."""
 
 
 def relative_information_gain(
-    inputs: Integer[np.ndarray, "row ..."], output: Integer[np.ndarray, "row2 ..."]
+    inputs: Integer[np.ndarray, "row ..."] | Sequence[Any],
+    output: Integer[np.ndarray, "row2 ..."] | Sequence[Any],
 ) -> float:
     """(H(Y) - H(Y | X)) / H(Y), where each row of the table is equally likely: 0 nothing is known of Y, 1 all.
 
-    Several columns of the inputs X, or of the output Y, are taken together.
+    Several columns of the inputs X, or of the output Y, are taken together. Lists do as well as arrays.
     """
+    inputs, output = whole_array(inputs, "Inputs"), whole_array(output, "Outputs")
     if not len(inputs) or len(inputs) != len(output):
         raise BadInput(
             f"Inputs have {len(inputs)} rows and outputs {len(output)}.",
@@ -44,8 +49,12 @@ def entropy(counts: Integer[np.ndarray, " value"]) -> float:
 
 def _counts(rows: Integer[np.ndarray, "row column"]) -> Integer[np.ndarray, " different"]:
     least = rows.min(axis=0)
-    spans = tuple(int(span) + 1 for span in rows.max(axis=0) - least)
+    # As Python's numbers: in a type of few bits the difference of two may have no place.
+    ends = zip(least.tolist(), rows.max(axis=0).tolist(), strict=True)
+    spans = tuple(high - low + 1 for low, high in ends)
     if math.prod(spans) > COUNTED:
         return np.unique(rows, axis=0, return_counts=True)[1]
+    if max(spans) > np.iinfo(rows.dtype).max:
+        rows = rows.astype(np.int64)
     counts = np.bincount(np.ravel_multi_index(tuple((rows - least).T), spans))
     return counts[counts > 0]

@@ -35,17 +35,13 @@ CARRY = Operation("carry", lambda value: value // 10, 1, 1)
 JOIN = Operation("concatenate", _joined, 1, None)
 
 
-def multiplication_graph(left: str, right: str) -> Graph:
-    """The steps of `left` times `right`; the last node, `answer`, is the product.
+def multiplication_graph(left: str | int, right: str | int) -> Graph:
+    """The steps of `left` times `right`, as digits (zeros in front count) or numbers; the last node, `answer`, is the product.
 
     A row for each digit of `right`, units first, then the columns of all rows, units first. In a name the first number
     in brackets is the row's, the second the place in it; a column has one number.
     """
-    for number in (left, right):
-        if not (number.isascii() and number.isdigit()):
-            raise BadInput(
-                f"A factor is a string of decimal digits, got {number!r}.", fix="for instance '23'"
-            )
+    left, right = _spelt(left), _spelt(right)
     places = len(left) + len(right)
     if places > MOST_DIGITS:
         raise BadInput(
@@ -65,6 +61,17 @@ def multiplication_graph(left: str, right: str) -> Graph:
         found.append(_column(nodes, place, parts, columns[place + 1] if place + 1 < places else None))
     nodes.append(Node("answer", JOIN, tuple(reversed(found))))
     return Graph(tuple(nodes))
+
+
+def _spelt(number: str | int) -> str:
+    """The digits of a factor."""
+    text = number if isinstance(number, str) else str(number) if isinstance(number, (int, np.integer)) else ""
+    if not (text.isascii() and text.isdigit()):
+        raise BadInput(
+            f"A factor is a string of decimal digits, or a whole number from 0 on, got {number!r}.",
+            fix="for instance '23' or 23",
+        )
+    return text
 
 
 def _row(nodes: list[Node], row: int, length: int) -> list[str]:

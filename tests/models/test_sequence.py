@@ -201,3 +201,25 @@ def test_the_product_and_its_gradient(shape: tuple[int, int]) -> None:
     np.testing.assert_allclose(by_stream, np.asarray(above) @ np.asarray(weight).T, rtol=1e-4, atol=1e-5)
     wanted = np.einsum("abf,abu->fu", np.asarray(stream), np.asarray(above))
     np.testing.assert_allclose(by_weight, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.parametrize("model", MODELS)
+def test_tasks_that_a_caller_vmaps_are_answered_alike(model: Model, spread: bool) -> None:
+    networks, codes = [drawn(model, seed) for seed in (0, 1)], prompts(2, 6)
+    most = PROMPT + LONGEST
+    steps = jnp.broadcast_to(2 * jnp.arange(most), (6, most)) if spread else None
+    plain = [generated(network, codes, steps) for network in networks]
+
+    @eqx.filter_jit
+    def one_by_one(network: SequenceNetwork) -> jax.Array:
+        each = eqx.filter_vmap(lambda code, places: network.answers(code[None], places))
+        return each(codes, None if steps is None else steps[:, None])[:, 0]
+
+    np.testing.assert_array_equal(one_by_one(networks[0]), plain[0])
+    if steps is not None:
+        shared = jax.vmap(lambda code: networks[0].answers(code[None], steps[:1]))(codes)
+        np.testing.assert_array_equal(shared[:, 0], plain[0])
+    stack = jax.tree.map(lambda *leaves: jnp.stack(leaves), *networks)
+    both = eqx.filter_vmap(lambda network: network.answers(codes, steps))(stack)
+    np.testing.assert_array_equal(both, jnp.stack(plain))

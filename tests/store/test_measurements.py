@@ -146,3 +146,11 @@ def test_unreadable_weights_cost_only_their_own_run(store, ended, small, small_s
     (aside,) = moved(store.path)
     assert (aside / "weights.safetensors").exists()
     assert any("cannot be read" in problem for problem in store.problems)
+
+
+def test_a_measurement_may_be_a_summary_and_nothing_else(store, ended, small, small_scores):
+    store.commit(ended(small()))
+    store.add_measurement(small().run_id, small_scores, Measured({"r2_in": 0.5}, {}))
+    assert len(store.probes_df(kind="scores")) == 0
+    assert store.summaries(small().run_id) == {"r2_in": 0.5}
+    assert not store.problems

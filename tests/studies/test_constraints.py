@@ -212,7 +212,8 @@ def test_claims_need_what_is_judged() -> None:
 
 
 def test_what_is_left_out_is_not_decided() -> None:
-    study = apply(Constraints.profile("smoke"), ["first_seed=0", "replicates=6"])
+    whole = {"arms": (PLAIN, REWARD), "first_seed": 0, "replicates": 6}
+    study = validate(Constraints, Constraints.profiles["smoke"] | whole)
     found = judged(study, tables(study))
     assert found["bounds-not-balance-14"].verdict == found["steps-do-not-lift"].verdict == "inconclusive"
     assert found["reward-works-where-it-can"].verdict == "supported"

@@ -43,7 +43,8 @@ DIVERGENCE = {
 
 @pytest.fixture(scope="module")
 def small() -> Scan:
-    whole = {"asked": tuple(CELLS), "first_seed": 0, "replicates": 6}
+    whole = {"asked": tuple(CELLS), "grown": ("width", "layers", "share"), "depths": (1, 2)}
+    whole |= {"first_seed": 0, "replicates": 6}
     return validate(Scan, Scan.profiles["smoke"] | whole)
 
 
@@ -231,13 +232,22 @@ def test_studies_that_make_no_sense_are_refused(given: dict[str, Any]) -> None:
 
 
 def test_what_is_left_out_is_not_decided(small: Scan) -> None:
-    less = small.model_copy(update={"asked": ("simple", "add-jump")})
+    less = small.model_copy(update={"asked": ("simple", "add-jump"), "grown": ("width",)})
     assert {labels["split"] for _, labels in less.runs()} == {"simple", "add-jump"}
+    assert {labels["layers"] for _, labels in less.runs()} == {small.depths[-1]}
     found = judged(less, tables(less))
     assert found["add-jump-fails"].verdict == "supported"
     assert all(
         found[name].verdict == "inconclusive"
-        for name in ("length-fails", "length-fails-at-trained-places", "control-fails", "divergent-fails")
+        for name in (
+            "length-fails",
+            "length-fails-at-trained-places",
+            "control-fails",
+            "divergent-fails",
+            "layers-does-not-close-add-jump",
+        )
     )
+    flat = validate(Scan, less.model_dump() | {"depths": (1,)})
+    assert judged(flat, tables(flat))["layers-does-not-close-add-jump"].verdict == "inconclusive"
     with pytest.raises(BadInput, match="'tall'"):
         validate(Scan, {"asked": ("simple", "tall")})

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, PyTree
 from pydantic import PositiveInt, model_validator
 
 from recombine.families.vocabulary import BEGIN, END, PAD
@@ -146,6 +146,36 @@ class SequenceNetwork(Network):
             return number + 1, said, memory, answers.at[:, number].set(said)
 
         return jax.lax.while_loop(going, step, (jnp.zeros((), int), first, memory, answers))[3]
+
+    def answers(
+        self, codes: Float[Array, "task code"], steps: Int[Array, "task place"] | None = None
+    ) -> Int[Array, "task token"]:
+        """`generate`, in one loop also where a caller vmaps it over tasks.
+
+        A loop that is vmapped goes on until the last of its tasks has ended, and copies what every task keeps at every
+        token; all tasks as rows of one batch copy nothing.
+        """
+        weights, static = eqx.partition(self, eqx.is_array)
+
+        def say(weights: PyTree, codes: Array, steps: Array | None) -> Array:
+            return eqx.combine(weights, static).generate(codes, steps)
+
+        said = jax.custom_batching.custom_vmap(say)
+
+        @said.def_vmap
+        def together(size: int, batched: PyTree, *given: Any) -> tuple[Array, bool]:
+            if any(jax.tree.leaves(batched[0])):  # Networks of their own: a stack of runs.
+                axes = jax.tree.map(lambda one: 0 if one else None, tuple(batched))
+                return jax.vmap(say, in_axes=axes)(*given), True
+            rows = jax.tree.map(
+                lambda leaf, own: leaf if own else jnp.broadcast_to(leaf, (size, *leaf.shape)),
+                given[1:],
+                tuple(batched[1:]),
+            )
+            rows = jax.tree.map(lambda leaf: leaf.reshape(-1, leaf.shape[-1]), rows)
+            return say(given[0], *rows).reshape(size, -1, self.longest), True
+
+        return said(weights, codes, steps)
 
 
 def whole(tokens: Float[Array, "*place"]) -> Int[Array, "*place"]:

@@ -85,7 +85,7 @@ class NextToken(Supervised):
         network = speaking(network)
         most = codes.shape[1] + network.longest
         steps = self._steps(key, jnp.full(len(codes), most), most) if self.spread else None
-        answers = network.generate(codes, steps).astype(batch.targets.dtype)
+        answers = network.answers(codes, steps).astype(batch.targets.dtype)
         # There is one answer to a prompt, however many examples a task has.
         return jnp.broadcast_to(answers[:, None], batch.targets.shape)
 

@@ -12,7 +12,7 @@ from recombine.families.scan import Scan
 from recombine.models.base import Network
 from recombine.probes.base import Measured, Measurement
 from recombine.probes.scores import ScoreTask
-from recombine.probes.tasks import over_tasks
+from recombine.probes.tasks import at_once, over_tasks
 from recombine.spaces import scan_language as language
 from recombine.training.prepare import Setting
 from recombine.training.streams import Stream
@@ -32,7 +32,7 @@ class ScanCommands(Measurement):
         rows = np.stack([language.parse(command) for command in self.commands])
         compute = ScoreTask(family, setting.config.objective, 1)
         # As many at a time as in `scores`, so that both share one compiled program.
-        scores = over_tasks(compute, setting, network, rows, Stream.TEST, "commands")
+        scores = over_tasks(compute, setting, network, rows, Stream.TEST, "commands", at_once(setting))
         right = scores["whole"].astype(float)
         summary = {
             f"right_{command.replace(' ', '_')}": float(one)

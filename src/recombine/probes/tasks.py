@@ -22,9 +22,13 @@ FEW = 32
 """The same where an answer is an image, drawn in many passes: of a padded batch every place costs as much."""
 
 
+SPOKEN = 256
+"""The same where answers are said token by token."""
+
+
 def at_once(setting: Setting) -> int:
     """Tasks that are answered in one compiled call."""
-    return FEW if setting.config.family.targets == "images" else BATCH
+    return {"images": FEW, "tokens": SPOKEN}.get(setting.config.family.targets, BATCH)
 
 
 def over_tasks(

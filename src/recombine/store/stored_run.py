@@ -46,4 +46,4 @@ class StoredRun:
             raise StoreError(
                 f"Run {self.run_id} failed at step {self.manifest['failed_at']}: it has no weights."
             )
-        return load_tree(self.folder / "weights.safetensors", self.setting.network())[0]
+        return load_tree(self.folder / "weights.safetensors", self.setting.form())[0]

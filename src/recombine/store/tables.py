@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pandas as pd
+import pyarrow.parquet as pq
 
 from recombine.component import find, kinds
 from recombine.families.base import Family
@@ -92,12 +93,21 @@ def _read(store: Store, files: dict[str, tuple[Path, str | None]]) -> pd.DataFra
                 try:
                     parts.append(connection.execute(query, [[pattern]]).df())
                 except (duckdb.Error, OSError, ValueError, OverflowError) as error:
-                    store.report(f"{path} cannot be read: {error}")
+                    if not _empty(path):
+                        store.report(f"{path} cannot be read: {error}")
             if not parts:
                 return _nothing()
             frame = pd.concat(parts, ignore_index=True)
     frame.insert(0, "run", frame.pop("filename").map(names))
     return frame
+
+
+def _empty(path: str) -> bool:
+    """Whether a table has no columns: a measurement that is a summary and nothing else. DuckDB does not read it."""
+    try:
+        return not pq.read_schema(path).names
+    except (OSError, ValueError):  # pa.ArrowInvalid is a ValueError.
+        return False
 
 
 def _sound(store: Store, path: Path, digest: str | None) -> bool:

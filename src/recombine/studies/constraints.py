@@ -64,7 +64,7 @@ class Constraints(Study):
             "layers": 1,
             "models": ("decoder",),
             "asked": (SMALL, PACKING),
-            "arms": (PLAIN, REWARD),
+            "arms": (PLAIN,),
             "draws": 2,
             "rewarded": 2,
             "instances": 16,

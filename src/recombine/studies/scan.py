@@ -68,12 +68,13 @@ class Scan(Study):
                 "validation_tasks": 4,
             },
             "widths": (8, 16),
-            "depths": (1, 2),
+            "depths": (1,),
             "shares": (0.1, 1.0),
             "model": {"kind": "encoder-decoder", "heads": 2},
             "divergent": {"kind": "compound-divergence", "train": 600, "test": 200},
             "combinations": 16,
-            "asked": tuple(cell for cell in CELLS if cell != APART),
+            "asked": ("simple", "add-jump"),
+            "grown": ("width", "share"),
             "replicates": 2,
         },
         "demo": {"replicates": 4},
@@ -122,6 +123,8 @@ class Scan(Study):
     """Shares of the training commands, smallest first; the largest is what all splits have."""
     asked: tuple[str, ...] = tuple(CELLS)
     """What is held out, by name. What is left out here saves the time to compile it; its claims are then not decided."""
+    grown: tuple[Literal["width", "layers", "share"], ...] = ("width", "layers", "share")
+    """What grows; the same holds for it."""
     divergent: CompoundDivergence = CompoundDivergence()
     """The split of our own: the same words as often, put together as differently as can be. As many commands that are put
     together alike are what it is compared with."""
@@ -138,7 +141,8 @@ class Scan(Study):
 
     @model_validator(mode="after")
     def _levels(self) -> Self:
-        ascend(self, "widths", "depths", "shares")
+        ascend(self, "widths", "shares")
+        ascend(self, "depths", least=2 if "layers" in self.grown else 1)
         if unknown := set(self.asked) - set(CELLS):
             raise ValueError(
                 f"asked must be some of {', '.join(map(repr, CELLS))}, got {', '.join(map(repr, sorted(unknown)))}"
@@ -161,7 +165,7 @@ class Scan(Study):
     def smaller(self) -> list[dict[str, Any]]:
         """The sizes at which the scaled splits are run besides: one thing smaller at a time."""
         levels = {"width": self.widths, "layers": self.depths, "share": self.shares}
-        return [self.usual | {name: value} for name, values in levels.items() for value in values[:-1]]
+        return [self.usual | {name: value} for name in self.grown for value in levels[name][:-1]]
 
     def _support(self, split: str, share: float) -> SupportKind:
         if split == FEW:
@@ -242,7 +246,9 @@ class Scan(Study):
             return at(tables.runs, name, self.seeds, family=family, split=split, **(self.usual | size))
 
         lost = {split: score("alike" if split == "divergent" else "simple") - score(split) for split in HARD}
+        # What does not grow has no smaller level: nothing is said of it.
         fewest = {"width": self.widths[0], "layers": self.depths[0], "share": self.shares[0]}
+        fewest |= {name: np.nan for name in fewest if name not in self.grown}
         control = LookupScan().kind
         values = {
             **{name: score(split, "accuracy_in") for split, name in FITS.items()},

@@ -44,8 +44,10 @@ def save_tree(path: Path, tree: PyTree, note: dict[str, Any] | None = None) -> N
 
 
 def load_tree(path: Path, like: Tree) -> tuple[Tree, dict[str, Any]]:
-    """Read arrays into the structure of `like`, which must have the same places, shapes and types."""
-    arrays, static = eqx.partition(like, eqx.is_array)
+    """Read arrays into the structure of `like`, which must have the same places, shapes and types; shapes alone will do."""
+    arrays, static = eqx.partition(
+        like, lambda leaf: eqx.is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)
+    )
     named, structure = jax.tree_util.tree_flatten_with_path(arrays)
     stored, note = read_arrays(path)
     wanted = {jax.tree_util.keystr(place): leaf for place, leaf in named}

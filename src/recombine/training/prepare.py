@@ -6,6 +6,7 @@ import dataclasses
 import functools
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -55,6 +56,11 @@ class Setting:
     def network(self) -> Network:
         """The network before training."""
         return _network(*self._origin())
+
+    def form(self) -> Network:
+        """The network's form, to read weights into."""
+        config = self.config
+        return form_of(config.model, config.encoding, config.space, config.family)
 
     def _origin(self) -> tuple[Any, ...]:
         """What the first weights depend on."""
@@ -108,8 +114,28 @@ def first_network(
     """A network with fresh weights: the model's, behind the encoding's reader if it has one."""
     features = encoding.features(space, family)
     network = model.build(teacher, features, family.input_size, family.output_size, key)
+    return _behind_reader(network, encoding, space, family, key)
+
+
+def _behind_reader(network: Network, encoding: Encoding, space: Space, family: Family, key: Array) -> Network:
     reader = encoding.reader(space, family, jax.random.fold_in(key, 1))
     return network if reader is None else ReadingNetwork(reader, network)
+
+
+@functools.lru_cache(maxsize=64)
+def form_of(model: Model, encoding: Encoding, space: Space, family: Family) -> Network:
+    """A network without its numbers: shapes stand where its arrays will be. Nothing is compiled for it.
+
+    The teacher is drawn only for a model that is made of it, as some families take long for it.
+    """
+
+    def made(key: Array) -> Network:
+        if type(model).build is not Model.build:
+            return first_network(model, encoding, space, family, family.draw(space, key), key)
+        sizes = encoding.features(space, family), family.input_size, family.output_size
+        return _behind_reader(model.draw(*sizes, key), encoding, space, family, key)
+
+    return eqx.filter_eval_shape(made, jax.random.key(0))
 
 
 _network = compiled(first_network)

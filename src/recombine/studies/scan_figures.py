@@ -80,9 +80,11 @@ def _by_length(study: Scan, tables: Tables) -> Figure:
     # The middle of the group that an answer is in.
     place = np.clip(np.searchsorted(EDGES, frame["actions"]), 1, len(EDGES) - 1)
     middle = (EDGES[:-1] + 1 + EDGES[1:]) / 2
-    shown = frame.assign(actions=middle[place - 1], right=frame["whole"])
+    # One number for each replicate: single commands are right or wrong.
+    grouped = frame.assign(actions=middle[place - 1], right=frame["whole"])
+    shown = grouped.groupby(["replicate", "split", "actions"])["right"].mean().reset_index()
     info = lines_info(
-        shown[["replicate", "split", "actions", "right"]],
+        shown,
         x="actions",
         y="right",
         series="split",

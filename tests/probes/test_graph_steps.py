@@ -12,7 +12,7 @@ import pytest
 from recombine.errors import BadInput
 from recombine.families.einstein import Einstein
 from recombine.families.maximum_sum import MaximumSum
-from recombine.families.vocabulary import END, SPECIAL
+from recombine.families.vocabulary import END, PAD, SPECIAL
 from recombine.graphs.labels import CORRECT, LABELS, LOCAL, node_labels
 from recombine.objectives.next_token import NextToken
 from recombine.probes.graph_shapes import (
@@ -42,14 +42,20 @@ def configs() -> dict[tuple[str, str], RunConfig]:
 
 
 class Told(NextToken):
-    """Stands for a network that says what is right, but for the last token of its answers."""
+    """Stands for a network that says what is right, but for the last token of its answers before the end: another word of
+    the answer, or (`short`) nothing."""
 
     wrong: bool = False
+    short: bool = False
 
     def evaluate(self, network: Any, codes: Any, batch: Any, key: Any) -> Any:
-        last = jnp.sum(batch.targets != 0, axis=-1, keepdims=True) - 2
-        at_last = jnp.arange(batch.targets.shape[-1]) == last
-        return jnp.where(at_last & self.wrong, END, batch.targets)
+        targets = batch.targets
+        place, end = jnp.arange(targets.shape[-1]), jnp.sum(targets != 0, axis=-1, keepdims=True) - 1
+        if self.short:
+            return jnp.where(place == end - 1, END, jnp.where(place == end, PAD, targets))
+        # Entries are taken or left out: 1 or 2.
+        other = 2 * SPECIAL + 2 * 5 + 3 - targets
+        return jnp.where((place == end - 1) & self.wrong, other, targets)
 
 
 def test_what_is_stated_is_read_by_place() -> None:
@@ -107,9 +113,27 @@ def test_one_wrong_token_is_one_wrong_step(configs: dict[tuple[str, str], RunCon
     steps = columns["part"] == "steps"
     assert columns["local"][steps].sum() == columns["slips"][steps].sum() == columns["number"][own].sum()
     assert columns["unsound"][steps].sum() == columns["propagation"][steps].sum() == 0
-    # The wrong token is an END: no value is written there.
-    assert columns["unwritten"][steps].sum() == columns["local"][steps].sum()
-    assert found.summary["share_unwritten_in"] == found.summary["share_local_in"] > 0
+    assert found.summary["short_in"] == 0 and columns["short"][own].sum() == columns["long"][own].sum() == 0
+    assert 0 < found.summary["share_local_in"] < 0.5
+
+
+def test_steps_are_read_in_answers_of_the_right_length_alone(
+    configs: dict[tuple[str, str], RunConfig],
+) -> None:
+    config = configs["maximum sum", "steps"]
+    setting = Setting(config.model_copy(update={"objective": Told(short=True)}))
+    found = GraphSteps(fewest=1).measure(setting, setting.network())
+    columns = {name: np.array(values) for name, values in found.columns.items()}
+    own = columns["part"] == "answers"
+    assert (columns["short"] == columns["number"])[own].all() and found.summary["short_in"] == 1
+    assert not (columns["part"] == "steps").any()
+    assert found.summary["exact_in"] == 0 and "share_local_in" not in found.summary
+    rows = SPACE.of(np.array([[3, 2, 1]] * 3))
+    right = np.array([[1, 2, 4, 1, 2, 1, END - SPECIAL - 5, PAD - SPECIAL - 5]] * 3) + SPECIAL + 5
+    said = right.copy()
+    said[1, 1:] = [*right[1, 2:], PAD]  # Leaves a step out.
+    said[2, -1] = SPECIAL  # Goes on.
+    assert Answers(rows, said, right).longer.tolist() == [0, -1, 1]
 
 
 def test_a_wrong_end_is_no_wrong_step() -> None:
@@ -180,7 +204,7 @@ def test_an_untrained_network_is_measured(configs: dict[tuple[str, str], RunConf
     setting = Setting(configs["maximum sum", "steps"])
     found = GraphSteps().measure(setting, setting.network())
     assert sum(found.summary[f"share_{label}_beyond"] for label in LABELS) == pytest.approx(1)
-    assert found.summary["share_correct_in"] < 0.5 and not found.summary["exact_in"] > 0.2
+    assert found.summary["share_correct_beyond"] < 0.5 and not found.summary["exact_in"] > 0.2
     sizes, nodes = np.array(found.columns["size"]), np.array(found.columns["number"])
     steps = np.array(found.columns["part"]) == "steps"
     answers = np.array(found.columns["part"]) == "answers"

@@ -60,8 +60,8 @@ def tables(
         if arm != QUESTION:
             values |= {
                 "share_propagation_beyond": 0.4 + wobble[2],
-                "share_local_beyond": 0.3 + wobble[3],
-                "share_unwritten_beyond": 0.2,
+                "share_local_beyond": 0.1 + wobble[3],
+                "short_beyond": 0.6,
                 "frequency_of_right_beyond": 0.8 + wobble[4],
                 "bound_beyond": 0.35 + wobble[5],
                 "off_prediction_beyond": off + wobble[6],
@@ -115,7 +115,6 @@ def _steps(rise: float, wobble: float) -> list[dict[str, Any]]:
             "step": "best sum",
             "parents": parents,
             **{label: 1000 * (share + wobble / 4) for label, share in zip(LABELS, shares, strict=True)},
-            "unwritten": 1000 * shares[-1] / 2,
             "sound": 500,
             "slips": 500 * (0.05 * parents + (rise if depth > 3 else 0.0) + wobble),
         }
@@ -197,7 +196,7 @@ def test_effects_are_computed_as_stated(small: Subgraphs) -> None:
         "slips-rise-with-depth": 0.1,
         "rates-carry-over": 0.0,
         "errors-propagate": 0.3,
-        "answers-end-too-early": 0.2,
+        "answers-are-too-short": 0.6,
         "told-digits-are-right": 0.8,
         "results-are-learned": 0.9,
     }

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from recombine.families.graph_family import GraphFamily
 from recombine.graphs.bound import Kind, StepRates, kind_of, predicted_accuracy, rates_by_step
@@ -14,7 +14,6 @@ from recombine.graphs.frequency import Frequency, count_subgraphs, matched_frequ
 from recombine.graphs.graph import Graph
 from recombine.graphs.keys import subgraph_keys
 from recombine.graphs.labels import CORRECT, LABELS, RESTORATION, node_labels
-from recombine.graphs.scratchpad import MISSING
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,11 +25,6 @@ class Shape:
     inputs: Int[np.ndarray, "row input"]
     stated: Int[np.ndarray, "row node"]
     labels: Int[np.ndarray, "row node"]
-
-    @property
-    def unwritten(self) -> Bool[np.ndarray, "row node"]:
-        """Nodes of which the answer says nothing, or no value. Their label is a local error."""
-        return self.stated == MISSING
 
 
 def trained_subgraphs(
@@ -55,7 +49,7 @@ def shapes_of(
 
 
 def summarise(shapes: list[Shape], frequency: Frequency) -> dict[str, float]:
-    """Shares of labels and of what was never written over all steps, rates of single steps, and frequency of right nodes less wrong ones at equal depth."""
+    """Shares of labels over all steps, rates of single steps, and frequency of right nodes less wrong ones at equal depth."""
     counts = sum(
         np.bincount(shape.labels[:, list(shape.graph.steps)].ravel(), minlength=len(LABELS))
         for shape in shapes
@@ -66,9 +60,6 @@ def summarise(shapes: list[Shape], frequency: Frequency) -> dict[str, float]:
             f"share_{label}": float(share)
             for label, share in zip(LABELS, counts / np.sum(counts), strict=True)
         },
-        "share_unwritten": float(
-            sum(shape.unwritten[:, list(shape.graph.steps)].sum() for shape in shapes) / np.sum(counts)
-        ),
         "step_error": rates.error,
         "step_recovery": rates.recovery,
         "bound": rates.bound,

@@ -28,12 +28,25 @@ from recombine.training.prepare import Setting
 from recombine.training.program import draw_examples
 from recombine.training.streams import Stream
 
-COUNTS = ("number", "right", "results", "flawed", *LABELS, "unwritten", "sound", "slips", "unsound", "mended")
+COUNTS = (
+    "number",
+    "right",
+    "results",
+    "flawed",
+    "short",
+    "long",
+    *LABELS,
+    "sound",
+    "slips",
+    "unsound",
+    "mended",
+)
 COLUMNS = ("part", "size", "name", "beyond", "place", "step", "parents", *COUNTS, "row", "stated")
 """A table in three parts. `answers`: of each size the number of problems, those answered wholly right, those with the right
-result, and those of them in which a step is wrong; with the first problem and what was stated of its nodes. `result`: of each
-size and place of the result the number of problems and the right tokens. `steps`: of each size, depth (`place`), operation and
-number of parents the labels, the local errors that are steps which were never written, the steps whose parents are all right and those of them that are wrong (slips), the other steps and those of them
+result, those of them in which a step is wrong, and those whose answer has too few tokens or too many; with the first problem whose
+answer has as many as it needs (else the first), and what was stated of its nodes. `result`: of each size and place of the result the
+number of problems and the right tokens. `steps`, of answers with as many tokens as they need: of each size, depth (`place`), operation and
+number of parents the labels, the steps whose parents are all right and those of them that are wrong (slips), the other steps and those of them
 that are right (mended)."""
 
 BATCH = 128
@@ -72,6 +85,12 @@ class Answers:
         """Answers of which every token is right."""
         return ((self.said == self.right) | (self.right == PAD)).all(axis=1)
 
+    @property
+    def longer(self) -> Int[np.ndarray, " row"]:
+        """How many tokens more than needed each answer has. Tokens are read as steps by their place: where one is left out, all
+        that follows would be taken for another step."""
+        return (self.said != PAD).sum(axis=1) - (self.right != PAD).sum(axis=1)
+
     def _starts(self, family: GraphFamily) -> tuple[Int[np.ndarray, " row"], int]:
         """Where results begin, and how many tokens they have: problems of a size have results of one length."""
         length = int(family.results(self.rows[:1])[0])
@@ -92,7 +111,7 @@ class GraphSteps(Measurement):
     """Held-out problems of every size, answered by the network itself. Steps are looked at where answers have them."""
 
     kind: Literal["graph-steps"] = "graph-steps"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     combinations: PositiveInt = 2048
     """The most problems that are answered."""
     fewest: PositiveInt = 16
@@ -120,14 +139,15 @@ class GraphSteps(Measurement):
             for size in np.unique(sizes[chosen]).tolist():
                 own = chosen & (sizes == size)
                 found[size] = Answers(rows[own], said["said"][own], said["right"][own])
-                if family.steps:
-                    shapes += shapes_of(family, size, rows[own], said["said"][own])
+                fits = found[size].longer == 0
+                if family.steps and fits.any():
+                    shapes += shapes_of(family, size, rows[own][fits], said["said"][own][fits])
             if found:
-                own_tables = [*_answers(family, found, shapes), *_results(family, found), *_steps(shapes)]
+                own_tables = [*_answers(family, found), *_results(family, found), *_steps(shapes)]
                 more = {"beyond": where == "beyond"}
                 tables += [row | more | {"name": family.size_name(row["size"])} for row in own_tables]
                 own_summary = _accuracy(own_tables, self.fewest)
-                if frequency is not None:
+                if frequency is not None and shapes:
                     own_summary |= summarise(shapes, frequency)
                 summary |= {f"{name}_{where}": value for name, value in own_summary.items()}
         empty = dict.fromkeys(COLUMNS, "") | dict.fromkeys(("place", "parents", *COUNTS), 0)
@@ -164,14 +184,14 @@ def sayable(setting: Setting, rows: Int[np.ndarray, "row slots"]) -> Bool[np.nda
     return np.asarray(known.all(axis=1))
 
 
-def _answers(family: GraphFamily, found: dict[int, Answers], shapes: list[Shape]) -> Iterator[dict[str, Any]]:
+def _answers(family: GraphFamily, found: dict[int, Answers]) -> Iterator[dict[str, Any]]:
     for size, answers in found.items():
         result = np.asarray(answers.result(family).all(axis=1))
-        shown = {"row": " ".join(map(str, answers.rows[0]))}
-        own = [shape for shape in shapes if shape.size == size]
-        if own:
-            # One answer of each size to look at: the first, whatever it is.
-            _, _, stated = family.stated(answers.rows[:1], answers.said[:1])
+        # One answer of each size to look at: the first that can be read, right or wrong.
+        first = int(np.argmax(answers.longer == 0))
+        shown = {"row": " ".join(map(str, answers.rows[first]))}
+        if family.steps:
+            _, _, stated = family.stated(answers.rows[[first]], answers.said[[first]])
             shown["stated"] = " ".join("?" if one == MISSING else str(one) for one in stated[0])
         yield {
             "part": "answers",
@@ -180,6 +200,8 @@ def _answers(family: GraphFamily, found: dict[int, Answers], shapes: list[Shape]
             "right": int(answers.whole.sum()),
             "results": int(result.sum()),
             "flawed": int((result & answers.flawed(family)).sum()),
+            "short": int((answers.longer < 0).sum()),
+            "long": int((answers.longer > 0).sum()),
             **shown,
         }
 
@@ -198,10 +220,10 @@ def _steps(shapes: list[Shape]) -> Iterator[dict[str, Any]]:
         for step in shape.graph.steps:
             key = shape.size, int(shape.graph.depths[step]), *kind_of(shape.graph, step)
             labels = np.bincount(shape.labels[:, step], minlength=len(LABELS))
-            own = np.array([*labels, shape.unwritten[:, step].sum(), *dataclasses.astuple(rates[step])])
+            own = np.array([*labels, *dataclasses.astuple(rates[step])])
             counts[key] = counts.get(key, 0) + own
     for (size, depth, word, parents), own in counts.items():
-        names = (*LABELS, "unwritten", "sound", "slips", "unsound", "mended")
+        names = (*LABELS, "sound", "slips", "unsound", "mended")
         numbers = dict(zip(names, own.tolist(), strict=True))
         yield {
             "part": "steps",
@@ -216,8 +238,8 @@ def _steps(shapes: list[Shape]) -> Iterator[dict[str, Any]]:
 
 
 def _accuracy(tables: list[dict[str, Any]], fewest: int) -> dict[str, float]:
-    """Means over sizes with enough problems: answers wholly right, results right; and the share of right results with a
-    wrong step."""
+    """Means over sizes with enough problems: answers wholly right, results right, answers with too few tokens; and the share of
+    right results with a wrong step."""
     own = [row for row in tables if row["part"] == "answers"]
     results = sum(row["results"] for row in own)
     enough = [row for row in own if row["number"] >= fewest]
@@ -225,4 +247,5 @@ def _accuracy(tables: list[dict[str, Any]], fewest: int) -> dict[str, float]:
         "exact": float(np.mean([row["right"] / row["number"] for row in enough])) if enough else np.nan,
         "result": float(np.mean([row["results"] / row["number"] for row in enough])) if enough else np.nan,
         "flawed": sum(row["flawed"] for row in own) / results if results else np.nan,
+        "short": float(np.mean([row["short"] / row["number"] for row in enough])) if enough else np.nan,
     }

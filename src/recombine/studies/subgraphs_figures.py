@@ -25,7 +25,6 @@ NAMES = {
     "restoration": "restored",
     "propagation": "wrong because of wrong ones before",
     "local": "wrong by itself",
-    "unwritten": "not written",
 }
 """The labels of steps in words."""
 SIZES = {LISTS: "numbers in the list", PUZZLES: "depth of the puzzle's graph"}
@@ -133,8 +132,6 @@ def _by_depth(study: Subgraphs, tables: Tables, problem: str) -> Figure:
     frame = study.part(tables, "steps", problem, STEPS)
     own = frame[frame["beyond"].astype(bool)].astype(dict.fromkeys(NAMES, float))
     sums = own.groupby(["replicate", "place"])[list(NAMES)].sum()
-    # What is not written counts as a local error elsewhere.
-    sums["local"] -= sums["unwritten"]
     long = (
         sums.div(sums.sum(axis=1), axis=0)
         .reset_index()
@@ -153,7 +150,8 @@ def _by_depth(study: Subgraphs, tables: Tables, problem: str) -> Figure:
         y_title="share of steps",
         caption_lead=(
             f"Steps of {SAID[problem][2]}, by how deep they lie in the graph of the solution. Correct: right, as is all that it "
-            "follows from; restored: right though something before it is not."
+            "follows from; restored: right though something before it is not. Only answers with as many steps as their problem has are "
+            "read: in others each step behind one that is left out would be taken for another."
         ),
     )
     name = SAID[problem][0]
@@ -205,7 +203,10 @@ def _example(study: Subgraphs, tables: Tables, problem: str) -> Figure:
         graph = family.graph(parts)
         stated = np.array([MISSING if one == "?" else int(one) for one in str(row["stated"]).split()])
         name = study.problems[problem].space.name(parts)
-        said = f"{TITLES[problem]}: the first held-out problem of the first size beyond training, {name}, as the first replicate answers it."
+        said = (
+            f"{TITLES[problem]}: the first held-out problem of the first size beyond training whose answer has as many steps as it "
+            f"needs (if there is one), {name}, as the first replicate answers it."
+        )
     info = computation_graph_info(
         graph, stated, write=_houses if problem == PUZZLES else None, caption_lead=said
     )

@@ -247,6 +247,7 @@ def test_what_is_left_out_is_not_decided(small: Scan) -> None:
             "layers-does-not-close-add-jump",
         )
     )
+    assert all(figure.chart.to_dict() for figure in less.figures(tables(less)))
     flat = validate(Scan, less.model_dump() | {"depths": (1,)})
     assert judged(flat, tables(flat))["layers-does-not-close-add-jump"].verdict == "inconclusive"
     with pytest.raises(BadInput, match="'tall'"):

@@ -82,7 +82,7 @@ class ChatEndpoint:
         wait = self._first_wait
         for number in range(self._tries):
             try:
-                return self._without_key(self._once(body, end))
+                return self._without_key(self._once(body, end), answer=True)
             except _Later as error:
                 pause = max(wait, error.wait)
                 told = self._without_key(str(error))
@@ -145,9 +145,10 @@ class ChatEndpoint:
     def _key(self) -> str:
         return os.environ.get(self._key_variable, "").strip()
 
-    def _without_key(self, text: str) -> str:
-        """An endpoint may repeat what it was sent."""
-        for secret in (self._key(), *self._hidden):
+    def _without_key(self, text: str, answer: bool = False) -> str:
+        """An endpoint may repeat what it was sent. A word that stands in the address may be one of the answer's own."""
+        hidden = [one for one in self._hidden if not (answer and one.isalpha())]
+        for secret in (self._key(), *hidden):
             if len(secret) >= SHORTEST_KEY:
                 # As it is, as JSON has it, and as an address has it.
                 for form in (secret, json.dumps(secret)[1:-1], urllib.parse.quote(secret, safe="")):

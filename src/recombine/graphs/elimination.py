@@ -103,7 +103,7 @@ def eliminate(puzzle: Puzzle) -> Elimination:
     return Elimination(puzzle, graph, last, {thing: masks[thing] for thing in puzzle.things})
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1 << 16)
 def _left(operation: Operation, *masks: int) -> int:
     """What a step leaves. Few sets of houses come again and again, and arrays of one number are slow."""
     return int(operation.apply(*(np.array([mask]) for mask in masks))[0])

@@ -18,8 +18,8 @@ def changed(study: Study, overrides: Sequence[str]) -> Study:
         if _idle(study, made, [*overrides[:place], *overrides[place + 1 :]]):
             name = split(override)[0]
             raise BadInput(
-                f"{name!r} would change no run of {study.kind!r}: the study sets it itself.",
-                fix=f"set what the study varies: {', '.join(_own(study))}",
+                f"{name!r} would change no run of {study.kind!r}: the study sets it itself, or leaves out what has it.",
+                fix=f"set what the study varies: {', '.join(_own(study))}; or another part: {', '.join(_parts(study))}",
             )
     return made
 
@@ -39,8 +39,9 @@ def _idle(study: Study, made: Study, others: Sequence[str]) -> bool:
 
 def _own(study: Study) -> list[str]:
     """The settings that are the study's own."""
-    return [
-        name
-        for name in type(study).model_fields
-        if name != "kind" and not isinstance(getattr(study, name), BaseModel)
-    ]
+    return [name for name in type(study).model_fields if name != "kind" and name not in _parts(study)]
+
+
+def _parts(study: Study) -> list[str]:
+    """The parts of its runs."""
+    return [name for name in type(study).model_fields if isinstance(getattr(study, name), BaseModel)]

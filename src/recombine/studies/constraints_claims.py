@@ -119,7 +119,7 @@ CLAIMS = (
     ),
     _claim(
         "balance-stays-low",
-        "All the same, power balances at few loaded buses (9 buses, decoder, largest size).",
+        "All the same, power balances at few loaded buses (9 buses, decoder, largest size; over answers that are numbers throughout).",
         "below",
         0.3,
         needs=NINE,

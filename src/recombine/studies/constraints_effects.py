@@ -105,7 +105,7 @@ def _of_kinds(arms: Arms) -> dict[str, Values]:
         "architecture-changes-little": arms.got("total_network_formed", model=ENCODER, **most)
         - arms.got("total_network_formed", **most),
         "error-falls": arms.got("error_network", width=widths[0]) - arms.got("error_network", **most),
-        "balance-stays-low": arms.got("hard_network", **most),
+        "balance-stays-low": arms.got("hard_network_formed", **most),
         "plateau-is-the-mean-9": arms.beyond("total_mean_formed", **most),
         "plateau-is-the-mean-14": arms.beyond("total_mean_formed", LARGE),
         "plateau-is-the-mean-knapsack": arms.beyond("total_mean_formed", PACKING),

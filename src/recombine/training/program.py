@@ -33,7 +33,7 @@ from recombine.training.streams import Stream, stream_key
 Tree = TypeVar("Tree", bound=PyTree)
 
 SHORTEST_LIST = 1 << 15
-"""All lists of combinations up to this length are padded to it: less than a megabyte."""
+"""All lists of combinations up to this length are padded to it: a few megabytes at most."""
 
 
 class Lane(eqx.Module):

@@ -13,6 +13,10 @@ from recombine.errors import BadInput, RecombineError, did_you_mean
 
 Config = TypeVar("Config", bound=BaseModel)
 
+SEVERAL = "several values are expected."
+WITH_COMMAS = "write them with commas between them (a,b), a single one with a comma behind it (a,)"
+"""How an override is written that is a list; files say it otherwise."""
+
 
 def parse_value(text: str) -> Any:
     """A value as JSON; `1,2,3` as a list; anything else as text."""
@@ -88,7 +92,12 @@ def apply(config: Config, overrides: Sequence[str]) -> Config:
         _put(values, place, component)
     for name, value in rest:
         _put(values, _find(known, name), value)
-    return validate(type(config), values)
+    try:
+        return validate(type(config), values)
+    except BadInput as error:
+        if error.fix is None and error.message.endswith(SEVERAL):
+            raise BadInput(error.message, fix=WITH_COMMAS) from error
+        raise
 
 
 def _with_kind(known: dict[str, bool], place: str, component: Any, old: Component) -> dict[str, bool]:
@@ -138,9 +147,5 @@ def explain(error: ValidationError) -> RecombineError:
         return BadInput(f"There is nothing called {where!r} to set.")
     given = first.get("input")
     if first["type"] in ("tuple_type", "list_type"):
-        leaf = where.rpartition(".")[2]
-        return BadInput(
-            f"{where or 'the value'} = {given!r}: several values are expected.",
-            fix=f"write them with commas between them, e.g. {leaf}=1,2; a single one with a comma behind it: {leaf}=1,",
-        )
+        return BadInput(f"{where or 'the value'} = {given!r}: {SEVERAL}")
     return BadInput(f"{where or 'the value'} = {given!r}: {message[0].lower()}{message[1:]}.")

@@ -38,5 +38,5 @@ def test_a_setting_that_is_the_default_is_no_mistake() -> None:
 def test_one_value_where_several_are_expected() -> None:
     with pytest.raises(BadInput, match="several values") as refused:
         apply(Scan.profile("smoke"), ["widths=64"])
-    assert "widths=1," in str(refused.value.fix)
+    assert "with commas between them" in str(refused.value.fix)
     assert validate(Scan, {"asked": ["simple"]}).asked == ("simple",)

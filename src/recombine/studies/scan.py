@@ -124,7 +124,7 @@ class Scan(Study):
     asked: tuple[str, ...] = tuple(CELLS)
     """What is held out, by name. What is left out here saves the time to compile it; its claims are then not decided."""
     grown: tuple[Literal["width", "layers", "share"], ...] = ("width", "layers", "share")
-    """What grows; the same holds for it."""
+    """Which of these grow. What is left out here is run at its largest level alone; its claims are then not decided."""
     divergent: CompoundDivergence = CompoundDivergence()
     """The split of our own: the same words as often, put together as differently as can be. As many commands that are put
     together alike are what it is compared with."""

@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 READY := .venv/.ready
+BENCH := .venv/.bench
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+TORCH := $(shell sed -n 's/.*"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
 STORE ?= demo/runs
 
 .DEFAULT_GOAL := help
@@ -12,18 +15,25 @@ help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 $(INSTALLED): pyproject.toml
-	@echo "==> setting up the virtual environment in .venv (once; a minute or two)"
+	@echo "==> setting up the virtual environment in .venv (once; a minute or two, about 0.4 GB to download)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "recombine needs Python 3.11 or newer, this is $$($(PYTHON) --version). Try: make PYTHON=python3.12"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@$(PIP) --editable .
 	@touch $(INSTALLED)
 
-# Beyond what users need: linters, oracles, Ray, and PyTorch, of which a CPU build that is there already is kept.
+# Beyond what users need: linters, oracles, Ray, and PyTorch. The CPU build of PyTorch is enough; the ordinary wheel for Linux
+# brings gigabytes of CUDA, so it comes only where pip finds no CPU build. A build that is there already is kept.
 $(READY): $(INSTALLED)
-	@echo "==> installing what the tests need"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@echo "==> installing what the tests need: linters, Ray, transformers, PyTorch for CPUs (about 0.5 GB to download, 1.6 GB on disk)"
+	@$(BIN)/python -c 'import torch' 2> /dev/null || $(PIP) '$(TORCH)+cpu' > /dev/null 2>&1 || \
+		echo "    pip finds no CPU build of PyTorch: on Linux the ordinary one takes 2.5 GB more. PIP_EXTRA_INDEX_URL can name an index that has it."
+	@$(PIP) --editable '.[dev]'
 	@touch $(READY)
+
+$(BENCH): $(READY)
+	@$(PIP) --editable '.[dev,bench]'
+	@touch $(BENCH)
 
 setup: $(READY)  ## Set up the virtual environment
 
@@ -58,7 +68,7 @@ format: $(READY)  ## Format the code
 	@$(BIN)/ruff check --fix-only .
 	@$(BIN)/ruff format .
 
-bench: $(READY)  ## Measure speed on this machine; prints ratios from one run
+bench: $(BENCH)  ## Measure speed on this machine; prints ratios from one run
 	@echo "==> benchmarks"
 	@$(BIN)/python benchmarks/run.py
 
@@ -66,9 +76,9 @@ torture: $(READY)  ## Kill sweeps 100 times, fill their disk, let them race; com
 	@echo "==> torture"
 	@$(BIN)/python torture/run.py
 
-results: $(READY)  ## Write docs/results and the README's table from a store of laptop runs (STORE=runs)
+results: $(READY)  ## Write docs/results and its table of verdicts from a store of laptop runs (STORE=runs)
 	@$(BIN)/recombine export all --profile laptop --store $(STORE) --out docs/results
-	@$(BIN)/python docs/results/into_readme.py
+	@$(BIN)/python docs/results/into_page.py
 
 clean:  ## Remove the virtual environment and the demo
 	rm -rf .venv demo

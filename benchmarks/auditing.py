@@ -31,7 +31,7 @@ print(json.dumps({"rows": rows, "seconds": time.perf_counter() - began,
 """
 AUDIT = """
 import json, resource, sys, time
-from recombine.audit.audit import audit_table
+from recombine.audit import audit_table
 began = time.perf_counter()
 found = audit_table(sys.argv[1], factors=["colour", "object"], scores=["success"], split=("split", "train"), memory=int(sys.argv[2]))
 print(json.dumps({"rows": found.rows, "combinations": found.combinations, "seconds": time.perf_counter() - began,
@@ -44,11 +44,7 @@ def auditing() -> None:
     with tempfile.TemporaryDirectory() as folder:
         free = shutil.disk_usage(folder).free
         if free < 1.2e9 * GIGABYTES:
-            row(
-                f"audit of {GIGABYTES:g} GB",
-                "not measured",
-                f"{free / 1e9:.1f} GB free where temporary files go",
-            )
+            row(f"audit of {GIGABYTES:g} GB", "not measured", f"{free / 1e9:.1f} GB free where temporary files go")
             return
         path = Path(folder) / "table.csv"
         size = _write(path)

@@ -12,8 +12,11 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from measuring import row, side_by_side
-from recombine import MLP, Fast, Paper, RunConfig, Seeds, Setting
+from recombine import RunConfig, Seeds
+from recombine.models import MLP
+from recombine.recipes import Fast, Paper
 from recombine.recipes.base import Recipe
+from recombine.training import Setting
 from recombine.training.program import Compiler, Program, stack
 
 STEPS = 20
@@ -47,11 +50,7 @@ def bare(config: RunConfig, precision: Any = jnp.float32) -> Callable[[], Any]:
         return jax.random.normal(jax.random.key(seed), shape, precision)
 
     layers = [
-        (
-            normal(place, rows, features),
-            normal(100 + place, features, units),
-            normal(200 + place, rows, units),
-        )
+        (normal(place, rows, features), normal(100 + place, features, units), normal(200 + place, rows, units))
         for place, (rows, features, units) in enumerate(products_of(config))
     ]
 
@@ -71,23 +70,23 @@ def repeated(call: Callable[[], Any], times: int) -> Callable[[], Any]:
     return lambda: [call() for _ in range(times)]
 
 
-def chunk(config: RunConfig, lanes: int = 1, every: int = STEPS) -> Callable[[], Any]:
+def chunk(config: RunConfig, stack_size: int = 1, eval_every: int = STEPS) -> Callable[[], Any]:
     """A call that makes the next `every` steps of so many runs, data drawing included, and one small evaluation."""
     # More steps than are ever measured: a run that is through does nothing.
     config = config.model_copy(update={"recipe": config.recipe.model_copy(update={"steps": 10**6})})
-    replicates = [config.model_copy(update={"seeds": Seeds.replicate(number)}) for number in range(lanes)]
+    replicates = [config.model_copy(update={"seeds": Seeds.replicate(number)}) for number in range(stack_size)]
     settings = [Setting(one) for one in replicates]
-    state, lane = stack([one.state() for one in settings]), stack([one.lane() for one in settings])
+    state, run_arrays = stack([one.state() for one in settings]), stack([one.arrays() for one in settings])
     # As few tasks as there may be: the evaluation is no part of a step.
-    program = Program.of(config.model_copy(update={"every": every, "validation_tasks": 1}), lanes)
-    lane = eqx.tree_at(lambda one: one.held_out, lane, lane.held_out[..., :1, :])
-    active = stack([jnp.ones((), bool)] * lanes)
-    call = Compiler().advance(program, state, lane, active)
+    program = Program.of(config.model_copy(update={"eval_every": eval_every, "validation_tasks": 1}), stack_size)
+    run_arrays = eqx.tree_at(lambda one: one.held_out, run_arrays, run_arrays.held_out[..., :1, :])
+    active = stack([jnp.ones((), bool)] * stack_size)
+    call = Compiler().advance(program, state, run_arrays, active)
 
     def go() -> Any:
         nonlocal state
-        state, look = call(state, lane, active)
-        return look.losses
+        state, evaluation = call(state, run_arrays, active)
+        return evaluation.losses
 
     return go
 
@@ -98,7 +97,7 @@ def share_of_bare() -> None:
         config = RunConfig(model=MLP(width=width, depth=depth), recipe=recipe)
         steps = STEPS if width < 1000 else 4
         # As many of the one as of the other in a turn, so that both see the same of whatever else the machine does.
-        calls = [chunk(config, every=steps), repeated(bare(config), steps)]
+        calls = [chunk(config, eval_every=steps), repeated(bare(config), steps)]
         step, products = side_by_side(calls, 15 if width < 1000 else 9)
         share, speed = products / step, operations(config) * steps / step / 1e9
         row(
@@ -115,7 +114,7 @@ def half_precision() -> None:
         whole, half = (
             RunConfig(model=model, recipe=Paper(precision=precision)) for precision in ("float32", "bfloat16")
         )
-        calls = [bare(whole), bare(half, jnp.bfloat16), chunk(whole, every=3), chunk(half, every=3)]
+        calls = [bare(whole), bare(half, jnp.bfloat16), chunk(whole, eval_every=3), chunk(half, eval_every=3)]
         times = side_by_side(calls, 3)
         row(
             f"bfloat16, 4 x {width}",
@@ -125,13 +124,13 @@ def half_precision() -> None:
 
 
 def stacking() -> None:
-    """Several runs as lanes of one program against one after another."""
+    """Several runs as stack_size of one program against one after another."""
     recipes: list[Recipe] = [Paper(), Fast()]
     for recipe in recipes:
         config = RunConfig(model=MLP(width=128, depth=3), recipe=recipe)
-        lanes = (1, 2, 4)
-        times = side_by_side([chunk(config, number) for number in lanes], 3)
-        for number, time in zip(lanes[1:], times[1:], strict=True):
+        stack_size = (1, 2, 4)
+        times = side_by_side([chunk(config, number) for number in stack_size], 3)
+        for number, time in zip(stack_size[1:], times[1:], strict=True):
             row(
                 f"stacking {number} runs, {recipe.kind}, 3 x 128",
                 f"{times[0] * number / time:.2f} x the speed of one after another",

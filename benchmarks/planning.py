@@ -30,10 +30,7 @@ STANDARD: dict[str, tuple[int, ...]] = {
 }
 
 CONSTRAINED: dict[str, tuple[tuple[int, ...], list[Rule]]] = {
-    "3^13, neighbours never both 0": (
-        (3,) * 13,
-        [(((index, 0), (index + 1, 0)), ()) for index in range(12)],
-    ),
+    "3^13, neighbours never both 0": ((3,) * 13, [(((index, 0), (index + 1, 0)), ()) for index in range(12)]),
     "5^10, 0 only beside 0 or 1": (
         (5,) * 10,
         [(((index, 0),), ((index + 1, 0), (index + 1, 1))) for index in range(0, 10, 2)],
@@ -130,9 +127,7 @@ def _compare(name: str, levels: Sequence[int], rules: list[Rule]) -> None:
             counts.append(len(rows))
     assert allowed(space, ours.rows, forbidden).all()
     assert ours.covered == ours.coverable
-    ratio = (
-        f"{len(ours.rows) / min(counts):.2f} x the combinations of the better one" if counts else "no rival"
-    )
+    ratio = f"{len(ours.rows) / min(counts):.2f} x the combinations of the better one" if counts else "no rival"
     row(f"plan {name}", ratio, "; ".join(told))
 
 

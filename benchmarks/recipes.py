@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 
 from measuring import row
-from recombine import MLP, Fast, Paper, RunConfig, Seeds
+from recombine import RunConfig, Seeds
+from recombine.models import MLP
+from recombine.recipes import Fast, Paper
 from recombine.recipes.base import Recipe
-from recombine.training.train import Outcome, train
+from recombine.training.outcome import Outcome
+from recombine.training.trainer import train
 
 TARGET = 0.95
 SEEDS = (110, 111, 112)
@@ -21,11 +24,9 @@ def _run(recipe: Recipe, width: int, depth: int, seed: int, **more: Any) -> Outc
     return train(RunConfig(model=model, recipe=recipe, seeds=Seeds.replicate(seed), **more))
 
 
-def _seconds(
-    recipe: Recipe, width: int, every: int, seeds: tuple[int, ...]
-) -> tuple[float, list[int], float]:
+def _seconds(recipe: Recipe, width: int, every: int, seeds: tuple[int, ...]) -> tuple[float, list[int], float]:
     """The median time, the steps of each seed, and the share of seeds that arrived."""
-    outcomes = [_run(recipe, width, 4, seed, target=TARGET, every=every) for seed in seeds]
+    outcomes = [_run(recipe, width, 4, seed, target=TARGET, eval_every=every) for seed in seeds]
     return (
         float(np.median([outcome.seconds for outcome in outcomes])),
         [outcome.steps for outcome in outcomes],

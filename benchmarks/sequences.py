@@ -33,19 +33,13 @@ def sequences() -> None:
     """Tokens a second, all of them counted that are computed: those of prompts and pads as well."""
     given = config()
     tokens = TASKS * (given.family.input_size + given.encoding.size(given.space, given.family))
-    calls = {
-        "ours": chunk(given),
-        "products": _products(given, tokens),
-        "eager PyTorch": _torch(given, tokens),
-    }
+    calls = {"ours": chunk(given), "products": _products(given, tokens), "eager PyTorch": _torch(given, tokens)}
     if compiled := _torch_compiled(given, tokens):
         calls["compiled PyTorch"] = compiled
     seconds = dict(zip(calls, side_by_side(list(calls.values()), TURNS), strict=True))
     ours = seconds.pop("ours")
     share = seconds["products"] / ours
-    ratios = [
-        f"{value / ours:.2f} x as fast as {name}" for name, value in seconds.items() if "PyTorch" in name
-    ]
+    ratios = [f"{value / ours:.2f} x as fast as {name}" for name, value in seconds.items() if "PyTorch" in name]
     row(
         "decoder, 2 x 128, 25 tokens",
         f"{', '.join(ratios)}; {share:.2f} of bare products",
@@ -58,13 +52,12 @@ def _products(given: RunConfig, tokens: int) -> Any:
     """Just the products of the weight matrices: forward, for the weights, for the layer below."""
     model = given.model
     assert isinstance(model, Decoder)
-    width, wide = model.width, model.widening * model.width
+    width, wide = model.width, model.mlp_ratio * model.width
     vocabulary = given.family.output_size // given.family.input_size
     shapes = model.layers * [*4 * [(width, width)], (width, wide), (wide, width)] + [(width, vocabulary)]
     layers = [
         tuple(
-            jax.random.normal(jax.random.key(place), shape)
-            for shape in ((tokens, one), (one, other), (tokens, other))
+            jax.random.normal(jax.random.key(place), shape) for shape in ((tokens, one), (one, other), (tokens, other))
         )
         for place, (one, other) in enumerate(shapes)
     ]
@@ -100,10 +93,7 @@ def _torch_model(given: RunConfig) -> tuple[Any, Any]:
             super().__init__()
             self.before, self.after = nn.RMSNorm(width), nn.RMSNorm(width)
             self.query, self.key = nn.RMSNorm(2 * half), nn.RMSNorm(2 * half)
-            self.project, self.mix = (
-                nn.Linear(width, 3 * width, bias=False),
-                nn.Linear(width, width, bias=False),
-            )
+            self.project, self.mix = (nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width, bias=False))
             self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
         def forward(self, stream: Any) -> Any:

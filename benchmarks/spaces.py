@@ -8,9 +8,12 @@ import time
 import jax
 
 from measuring import row, side_by_side
-from recombine import MLP, Fast, Random, RunConfig, SubsetSpace
-from recombine.supports.drawing import sample_rows
-from recombine.training.train import train
+from recombine import RunConfig, SubsetSpace
+from recombine.models import MLP
+from recombine.recipes import Fast
+from recombine.supports import Random
+from recombine.supports.listed.drawing import sample_rows
+from recombine.training.trainer import train
 
 HUGE = SubsetSpace(modules=1000, max_active=20)
 
@@ -18,23 +21,14 @@ HUGE = SubsetSpace(modules=1000, max_active=20)
 def spaces() -> None:
     """The price of a huge space against a small one."""
     small = SubsetSpace(modules=16, max_active=3)
-    times = side_by_side(
-        [lambda space=space: sample_rows(space, jax.random.key(0), 8192) for space in (small, HUGE)]
-    )
-    row(
-        "drawing from 10^41 against 696 combinations",
-        f"{times[1] / times[0]:.1f} x the time",
-        "20 parts against 3",
-    )
+    times = side_by_side([lambda space=space: sample_rows(space, jax.random.key(0), 8192) for space in (small, HUGE)])
+    row("drawing from 10^41 against 696 combinations", f"{times[1] / times[0]:.1f} x the time", "20 parts against 3")
     for modules in (100, 300, 1000, 3000):
         _support(SubsetSpace(modules=modules, max_active=20), 100_000)
     for number in (10_000, 30_000, 300_000):
         _support(HUGE, number)
     config = RunConfig(
-        space=HUGE,
-        support=Random(number=100_000),
-        model=MLP(width=128, depth=2),
-        recipe=Fast(steps=100),
+        space=HUGE, support=Random(number=100_000), model=MLP(width=128, depth=2), recipe=Fast(steps=100)
     )
     begin = time.perf_counter()
     outcome = train(config)

@@ -9,7 +9,10 @@ import time
 from pathlib import Path
 
 from measuring import row
-from recombine import MLP, Fast, LocalEngine, RunConfig, Scores, Seeds, Store, SubsetSpace
+from recombine import LocalEngine, RunConfig, Seeds, Store, SubsetSpace
+from recombine.models import MLP
+from recombine.probes import Scores
+from recombine.recipes import Fast
 from recombine.store.files import sealed
 
 RUNS = 10_000

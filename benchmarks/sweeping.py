@@ -14,14 +14,18 @@ from measuring import row
 SWEEP = """
 import json, sys, time
 begin = time.perf_counter()
-from recombine import LocalEngine, MLP, Fast, Random, RunConfig, Scores, Seeds, Store
-from recombine.training.train import Trainer
+from recombine import LocalEngine, RunConfig, Seeds, Store
+from recombine.models import MLP
+from recombine.recipes import Fast
+from recombine.supports import Random
+from recombine.probes import Scores
+from recombine.training.trainer import Trainer
 configs = [
     RunConfig(
         support=Random(number=number, reserve=200),
         model=MLP(width=128, depth=2),
         recipe=Fast(steps=600),
-        every=100,
+        eval_every=100,
         seeds=Seeds.replicate(seed),
     )
     for number in (40, 80, 160, 320)
@@ -71,7 +75,4 @@ def sweep() -> None:
             )
         # One run a process start is the price without a sweep; here: training alone, in the same program.
         alone = _run(place / "alone", 1, place / "cache")
-        row(
-            "  a run of it",
-            f"{(alone['training'] / 4) / (found['training'] / 48):.2f} x as fast as in a sweep of 4",
-        )
+        row("  a run of it", f"{(alone['training'] / 4) / (found['training'] / 48):.2f} x as fast as in a sweep of 4")

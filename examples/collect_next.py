@@ -32,7 +32,7 @@ FACTORS = {
     "light": ["day", "lamp", "dusk"],
 }
 SPACE = rc.ProductSpace(factors=tuple((name, tuple(levels)) for name, levels in FACTORS.items()))
-WORLD = rc.Hyperteacher(inputs=6, hidden=8, outputs=3, coefficients="k-hot")
+WORLD = rc.families.Hyperteacher(inputs=6, hidden=8, outputs=3, coefficients="k-hot")
 """Stands for the robot and its room: from a scene and 6 sensor values to the right grasp (x, y, opening)."""
 RECORDED = 96
 """Scenes that were recorded before anybody thought of coverage."""
@@ -65,19 +65,19 @@ def configure(scenes: pd.DataFrame, replicate: int, quick: bool) -> rc.RunConfig
     rows = as_rows(scenes[list(FACTORS)].values.tolist(), SPACE)
     return rc.RunConfig(
         space=SPACE,
-        support=rc.Given(combinations=tuple(tuple(row) for row in rows.tolist())),
+        support=rc.supports.Given(combinations=tuple(tuple(row) for row in rows.tolist())),
         family=WORLD,
-        model=rc.MLP(width=64 if quick else 128, depth=2),
-        recipe=rc.Fast(steps=400 if quick else 600, tasks=64),
+        model=rc.models.MLP(width=64 if quick else 128, depth=2),
+        recipe=rc.recipes.Fast(steps=400 if quick else 600, tasks=64),
         seeds=rc.Seeds.replicate(replicate),
-        every=100,
+        eval_every=100,
     )
 
 
 @functools.cache
 def trials_of(replicate: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """How a scene becomes an input with the right grasp in a world, and when a grasp succeeds."""
-    teacher = rc.Setting(configure(record_scenes(), replicate, quick=True)).teacher
+    teacher = rc.training.Setting(configure(record_scenes(), replicate, quick=True)).teacher
     names = as_names(SPACE.enumerate(), SPACE)
     rows = dict(zip(map(tuple, names), SPACE.enumerate(), strict=True))
 
@@ -106,12 +106,10 @@ def train_all(out: Path, configs: list[rc.RunConfig]) -> list[Any]:
     done = ENGINE.run(store, configs)
     print(f"trained {done.trained}, {done.found} were there: {done.train_seconds:.0f} s "
           f"and {done.compile_seconds:.0f} s to compile")  # fmt: skip
-    return [store.load(config).model for config in configs]
+    return [store.load(config).network for config in configs]
 
 
-def evaluate(
-    network: Any, config: rc.RunConfig, scenes: pd.DataFrame | None = None, trials: int = TRIALS
-) -> Any:
+def evaluate(network: Any, config: rc.RunConfig, scenes: pd.DataFrame | None = None, trials: int = TRIALS) -> Any:
     """Success in 0 and 1, a row for each grasp; all scenes, or these."""
     make_input, success = trials_of(config.seeds.teacher)
     wanted = None if scenes is None else scenes.values.tolist()
@@ -132,13 +130,7 @@ def command(out: Path, name: str, *words: str) -> None:
 
 
 def audit(
-    out: Path,
-    name: str,
-    network: Any,
-    config: rc.RunConfig,
-    trained: pd.DataFrame,
-    quick: bool,
-    inside: bool = False,
+    out: Path, name: str, network: Any, config: rc.RunConfig, trained: pd.DataFrame, quick: bool, inside: bool = False
 ) -> pd.DataFrame:
     """Writes the tables that an audit needs, and audits; with a look inside the network, if wanted."""
     asked = evaluate(network, config, trials=FEW if quick else TRIALS)
@@ -215,10 +207,7 @@ def report(table: pd.DataFrame) -> str:
     lines += [f"{number:<9}" + _cells(f"{value:.2f}" for value in row) for number, row in wide.iterrows()]
     lines += ["mean     " + _cells(f"{value:.2f}" for value in wide.mean())]
     others = table.groupby("added").others.mean()
-    lines += [
-        "others   " + _cells(f"{others[arm]:.2f}" for arm in ARMS) + "   (scenes without the drill)",
-        "",
-    ]
+    lines += ["others   " + _cells(f"{others[arm]:.2f}" for arm in ARMS) + "   (scenes without the drill)", ""]
     lines += ["the drill's missing pairs that met, by replicate"]
     for arm in ARMS[1:]:
         lines.append(f"{arm:<14}" + ", ".join(str(met) for met in table[table.added == arm].met))
@@ -243,8 +232,8 @@ def believe(out: Path, trained: pd.DataFrame, replicates: int) -> None:
         same = configure(trained, replicate, quick=False)
         configs += [
             same,
-            same.model_copy(update={"model": rc.MLP(width=256, depth=2)}),
-            same.model_copy(update={"recipe": rc.Fast(steps=2000, tasks=64)}),
+            same.model_copy(update={"model": rc.models.MLP(width=256, depth=2)}),
+            same.model_copy(update={"recipe": rc.recipes.Fast(steps=2000, tasks=64)}),
             configure(pd.concat([trained, more]), replicate, quick=False),
         ]
         tests += [missing.drop(more.index)] * len(REMEDIES)

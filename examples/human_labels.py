@@ -1,10 +1,10 @@
-"""What people's labels of a text-to-image model can say about parts and combinations, and what they cannot.
+"""What human labels of a text-to-image model can say about parts and combinations, and what they cannot.
 
-python examples/human_labels.py TABLE                                         (prints it, as Markdown)
-python examples/human_labels.py TABLE --into docs/text-to-image-pipelines.md  (puts it between the page's marks)
+python examples/human_labels.py TABLE                                         (prints Markdown)
+python examples/human_labels.py TABLE --into docs/text-to-image-pipelines.md  (writes it between the marks of the page)
 
-TABLE is read where it lies: one row an image, with the columns kind, object, count, colour, object_2, colour_2, relation,
-present and success. Nothing of it is copied but the numbers below.
+TABLE has one row per image, with the columns kind, object, count, colour, object_2, colour_2, relation, present and success.
+Only the numbers below are copied from it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from recombine.audit.audit import audit_table
-from recombine.audit.findings import Audit
+from recombine.audit import Audit, audit_table
 from recombine.audit.strata import mean_score
 
 KINDS = {
@@ -45,7 +44,7 @@ def main() -> None:
 
 
 def between(page: str) -> str:
-    """What stands between the marks."""
+    """The text between the marks."""
     found = re.search(f"{BEGIN}\n\n(.*?)\n\n{END}", page, flags=re.DOTALL)
     if found is None:
         raise SystemExit(f"The page lacks the marks {BEGIN} and {END}, each between blank lines.")
@@ -53,43 +52,43 @@ def between(page: str) -> str:
 
 
 def lines(table: Path) -> Iterator[str]:
-    """The table of kinds, then what follows from it."""
+    """The table of kinds of prompts, then conclusions from it."""
     frame = pd.read_csv(table)
     audits = {
         kind: audit_table(table, factors=factors, scores=["success"], where=f"kind = '{kind}'")
         for kind, (_, factors) in KINDS.items()
     }
-    yield "| what was asked for | images | prompts | of so many combinations | success | combinations for parameters | parts or combination |"
+    yield "| what was asked for | images | prompts | possible combinations | success | combinations for parameters | parts or combination |"
     yield "|---|---:|---:|---:|---:|---:|---|"
     for kind, audit in audits.items():
         yield row(KINDS[kind][0], audit)
     yield ""
-    yield from said(frame, audits)
+    yield from conclusions(frame, audits)
 
 
 def row(name: str, audit: Audit) -> str:
-    """One kind."""
+    """The row of one kind of prompts."""
     (score,) = audit.scores
-    found, overall = score.parts.identification, score.overall
+    design, overall = score.parts.identification, score.overall
     ends = "" if overall is None else f"{overall.estimate:.2f} [{overall.low:.2f}, {overall.high:.2f}]"
-    tell = "can be told" if found.identified else "cannot be told"
+    answer = "identified" if design.identified else "not identified"
     if len(audit.factors) == 1:
-        tell = "nothing is combined"
+        answer = "nothing is combined"
     return (
         f"| {name} | {audit.rows} | {audit.combinations} | {audit.space_size:,} | {ends} | "
-        f"{found.combinations} for {found.parameters} | {tell} |"
+        f"{design.combinations} for {design.parameters} | {answer} |"
     )
 
 
-def said(frame: pd.DataFrame, audits: dict[str, Audit]) -> Iterator[str]:
-    """Sentences, each from the table."""
+def conclusions(frame: pd.DataFrame, audits: dict[str, Audit]) -> Iterator[str]:
+    """Sentences with numbers from the table."""
     alone = set(frame.object[frame.kind == "single_object"])
     pairs = frame[frame.kind == "two_object"].drop_duplicates("prompt")
     known = (pairs.object.isin(alone) & pairs.object_2.isin(alone)).sum()
     yield (
-        f"- **Joint against product.** {len(alone)} objects were asked for alone. Of the {len(pairs)} prompts with two objects, "
-        f"{known} have both of theirs among them: for the others nobody knows how often the parts succeed, so there is no "
-        "product to compare with."
+        f"- **Joint against product.** {len(alone)} objects have a prompt alone. Of the {len(pairs)} prompts with two objects, "
+        f"{known} have both of their objects among these. For the others it is unknown how often the parts succeed, so there is "
+        "no product to compare with."
     )
     position = frame[frame.kind == "position"]
     there = position[position.present == 1]
@@ -97,28 +96,28 @@ def said(frame: pd.DataFrame, audits: dict[str, Audit]) -> Iterator[str]:
     right = mean_score(there.groupby("prompt").success.mean().to_numpy(float), binary=True)
     assert right is not None
     yield (
-        f"- **Where things stand.** Here people said of each image whether both objects are there. They are in {len(there)} of "
-        f"{len(position)} images; of these, a share of {right.estimate:.2f} [{right.low:.2f}, {right.high:.2f}] (over "
-        f"{right.replicates} prompts) has them where they should be."
+        f"- **Positions of objects.** For these prompts, people labelled whether both objects are in the image. They are in "
+        f"{len(there)} of {len(position)} images. Of these, a share of {right.estimate:.2f} [{right.low:.2f}, {right.high:.2f}] "
+        f"(over {right.replicates} prompts) has them in the right positions."
         + (
-            " So mostly it is the relation that fails, and not the objects; no model of parts is needed to say so."
+            " So mostly the relation fails, not the objects. This conclusion needs no model of parts."
             if right.high < 0.5
             else ""
         )
     )
     other = frame[(frame.kind != "position") & (frame.present != frame.success)]
     yield (
-        f"- **Which part failed** is not known elsewhere: `present` differs from `success` in {len(other)} of the other images, "
-        "so it says nothing that success does not."
+        f"- **Which part failed** is unknown for the other prompts: `present` differs from `success` in {len(other)} of their images, "
+        "so it adds no information."
     )
     for kind in ("colors", "two_object", "counting", "color_attr", "position"):
-        advice = next((one for one in audits[kind].scores[0].advice if one.rule == "cannot-tell"), None)
+        advice = next((each for each in audits[kind].scores[0].advice if each.rule == "cannot-tell"), None)
         if advice is not None:
-            first = advice.sentence.split(". ")[0].removeprefix("To tell parts from combination: ")
-            yield f"- To tell parts from combination for {KINDS[kind][0]}: {first}."
+            first = advice.sentence.split(". ")[0].removeprefix("To separate parts from combinations: ")
+            yield f"- To separate parts from combinations for {KINDS[kind][0]}: {first}."
     yield (
-        "- **Whether it recombines or remembers** cannot be said of any of them: the table does not say what was trained on. "
-        "And it holds no activations, so nothing of decodability."
+        "- **Whether the model recombines or memorises** is unknown for all kinds: the table does not say what the model was trained "
+        "on. It has no activations either, so nothing is known about decodability."
     )
 
 

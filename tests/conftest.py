@@ -65,8 +65,21 @@ def few_programs() -> Iterator[None]:
     yield
     maps, jax = Path("/proc/self/maps"), sys.modules.get("jax")
     if jax is not None and maps.exists() and maps.read_bytes().count(b"\n") > MAPPINGS:
+        from recombine.training.program import shared_compiler
+
+        shared_compiler.cache_clear()
         jax.clear_caches()
         gc.collect()
+
+
+@pytest.fixture
+def fresh_programs() -> Iterator[None]:
+    """No program is compiled yet: for tests that count compilations."""
+    from recombine.training.program import shared_compiler
+
+    shared_compiler.cache_clear()
+    yield
+    shared_compiler.cache_clear()
 
 
 @pytest.fixture(scope="session")
@@ -86,8 +99,8 @@ def tiny() -> Callable[..., Any]:
             "support": Random(number=12),
             "family": Hyperteacher(inputs=4, hidden=5, outputs=3),
             "model": MLP(width=8, depth=2),
-            "recipe": Paper(rate=0.01, steps=30, tasks=8, samples=4),
-            "every": 10,
+            "recipe": Paper(learning_rate=0.01, steps=30, tasks=8, samples=4),
+            "eval_every": 10,
             "validation_tasks": 16,
         }
         return RunConfig(**{**fields, **changes})

@@ -1,21 +1,78 @@
-"""The documents hold no leftovers and their links lead somewhere."""
+"""The documents hold no leftovers, their links lead somewhere, and the code of docs/extending.md works."""
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+import recombine as rc
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_no_placeholder_is_left(page):
-    assert not re.search(r"@[A-Z]+@|TODO|FIXME|XXX", page.read_text())
+def test_no_placeholder_is_left():
+    wrong = [
+        f"{page.relative_to(ROOT)}: {word}"
+        for page in PAGES
+        for word in re.findall(r"@[A-Z]+@|TODO|FIXME|XXX", page.read_text())
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
-        if "://" not in target:
-            assert (page.parent / target).exists(), target
+def test_links_lead_somewhere():
+    wrong = [
+        f"{page.relative_to(ROOT)} links to {target}"
+        for page in PAGES
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text())
+        if "://" not in target and not (page.parent / target).exists()
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.fixture(scope="module")
+def extending():
+    """The Python blocks of docs/extending.md."""
+    return re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "extending.md").read_text(), re.DOTALL | re.MULTILINE)
+
+
+def test_the_study_of_the_page_goes_from_its_file_to_verdicts(extending, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    study, run, inside, share, _ = extending
+    assert len(study.splitlines()) <= 60
+    names = {"__name__": "rotation"}
+    for block in (study, run, inside, share):
+        exec(compile(block, "extending.md", "exec"), names)
+    result: Any = names["result"]
+    verdicts = result.verdicts.set_index("claim")["verdict"].to_dict()
+    assert verdicts["fits"] == verdicts["rises"] == "supported"
+    assert verdicts["control-stays-at-zero"] == "equivalent"
+    assert len(result.overview) == 5 and len(result.figures) == 1
+    assert (tmp_path / "rotation.html").stat().st_size > 10_000
+    variants: Any = [names["RotationInside"], names["RotationShare"]]
+    assert [one.kind for one in variants[0].profile("demo").design.measurements] == ["scores", "decodability"]
+    more: Any = rc.run(variants[1], profile="demo", store=result.store, quiet=True)
+    assert more.sweep.trained == 0 and more.verdicts["effect"].notna().all(), "it has the runs of the first"
+
+
+def test_the_encoding_of_the_page_conforms(extending):
+    from recombine.testing import check_encoding
+
+    names: dict[str, Any] = {"__name__": "random_rotation"}
+    exec(compile(extending[-1], "extending.md", "exec"), names)
+    check_encoding(names["RandomRotation"](), rc.SubsetSpace(modules=5, max_active=2), rc.families.Hyperteacher())
+
+
+def test_no_table_has_long_cells():
+    """Verdicts are generated from the statements of claims, which may be longer."""
+    long = [
+        f"{page.relative_to(ROOT)}: {cell[:60]}"
+        for page in PAGES
+        if page.name != "verdicts.md"
+        for line in page.read_text().splitlines()
+        if line.startswith("|")
+        for cell in line.split("|")
+        if len(cell.split()) > 40
+    ]
+    assert not long, "\n".join(long)

@@ -37,9 +37,7 @@ def test_counts_are_those_of_the_table(script, text):
     for kind, (name, _) in script.KINDS.items():
         part = frame[frame.kind == kind]
         success = part.groupby("prompt").success.mean().mean()
-        assert (
-            f"| {name} | {len(part)} | {part.prompt.nunique()} | " in text and f" | {success:.2f} [" in text
-        )
+        assert f"| {name} | {len(part)} | {part.prompt.nunique()} | " in text and f" | {success:.2f} [" in text
 
 
 def test_a_page_without_marks_is_an_error(script):

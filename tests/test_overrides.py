@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pydantic import BaseModel, ConfigDict
 
 from recombine.component import field
 from recombine.errors import BadInput
 from recombine.families.lookup import Lookup
 from recombine.models.mlp import MLP
-from recombine.overrides import apply, parse_value, places, split, validate
+from recombine.overrides import apply, field_names, parse_value, split, validate
 from recombine.recipes.paper import Paper
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports.missing_part import MissingPart
-from recombine.training.config import RunConfig
+from recombine.training.config import RunConfig, Seeds
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def config(tiny: Callable[..., RunConfig]) -> RunConfig:
     return tiny()
 
@@ -96,24 +96,22 @@ def test_what_is_no_override(bad: str):
 
 
 def test_leaf_names_and_full_names(config: RunConfig):
-    short = apply(config, ["width=32", "rate=0.5", "every=7", "teacher=3"])
-    assert short == apply(config, ["model.width=32", "recipe.rate=0.5", "every=7", "seeds.teacher=3"])
-    assert (short.model.width, short.recipe.rate, short.every, short.seeds.teacher) == (32, 0.5, 7, 3)
+    short = apply(config, ["width=32", "learning_rate=0.5", "eval_every=7", "teacher=3"])
+    assert short == apply(config, ["model.width=32", "recipe.learning_rate=0.5", "eval_every=7", "seeds.teacher=3"])
+    assert (short.model.width, short.recipe.learning_rate, short.eval_every, short.seeds.teacher) == (32, 0.5, 7, 3)
     assert config.model.width == 8, "the configuration that was given stays as it is"
     assert apply(config, []) == config
 
 
 def test_every_place_can_be_set_to_what_it_is(config: RunConfig):
-    import json
-
     def at(place: str) -> Any:
         node = config.dump()
         for step in place.split("."):
             node = node[step]
         return node
 
-    names = [place for place, _ in places(config)]
-    assert {"space", "space.modules", "seeds.init", "recipe.rate", "target"} <= set(names)
+    names = [place for place, _ in field_names(config)]
+    assert {"space", "space.modules", "seeds.init", "recipe.learning_rate", "target"} <= set(names)
     assert not any(name.endswith("kind") for name in names)
     for place in names:
         assert apply(config, [f"{place}={json.dumps(at(place))}"]) == config
@@ -127,8 +125,7 @@ def test_an_ambiguous_name():
 
 
 @pytest.mark.parametrize(
-    ("override", "hint"),
-    [("widht=3", "'width'"), ("modle.width=3", "'model.width'"), ("zzzzzz=3", "known: ")],
+    ("override", "hint"), [("widht=3", "'width'"), ("modle.width=3", "'model.width'"), ("zzzzzz=3", "known: ")]
 )
 def test_unknown_names_get_a_hint(override: str, hint: str, config: RunConfig):
     with pytest.raises(BadInput, match="nothing called") as caught:
@@ -192,9 +189,9 @@ def test_lists_and_none(tiny: Callable[..., RunConfig]):
     [
         ("width=0", "model.width", "0"),
         ("width=wide", "model.width", "'wide'"),
-        ("rate=-1", "recipe.rate", "-1"),
+        ("learning_rate=-1", "recipe.learning_rate", "-1"),
         ("seeds.teacher=-1", "seeds.teacher", "-1"),
-        ("every=0", "every", "0"),
+        ("eval_every=0", "eval_every", "0"),
         ("target=2", "target", "2"),
         ("coefficients=all", "family.coefficients", "'all'"),
         ("modules=1", "space", "modules=1"),
@@ -217,7 +214,7 @@ def test_what_cannot_be_a_component(override: str, config: RunConfig):
 
 
 def test_errors_of_the_parts_together_are_in_words(config: RunConfig):
-    with pytest.raises(BadInput, match="at least two must be left"):
+    with pytest.raises(BadInput, match="validation and test need at least one combination each"):
         apply(config, ["number=20"])
 
 
@@ -227,6 +224,84 @@ def test_plain_values_are_validated_alike():
         validate(Twins, {"left": {"size": "x"}})
     with pytest.raises(BadInput, match="nothing called 'middle'"):
         validate(Twins, {"middle": 1})
+
+
+# replace: the same changes in Python
+
+
+@settings(derandomize=True, max_examples=60, deadline=None)
+@given(st.data())
+def test_replace_changes_what_an_override_changes(config: RunConfig, data: st.DataObject):
+    values = {
+        "width": st.integers(-1, 64),
+        "model.width": st.integers(1, 64),
+        "learning_rate": st.floats(-0.1, 1, allow_nan=False),
+        "teacher": st.integers(0, 2**64),
+        "target": st.none() | st.floats(0, 1.2, allow_nan=False),
+        "support": st.sampled_from(["missing-part", "random", "randm"]),
+        "number": st.integers(3, 30),
+        "recipe": st.sampled_from([{"kind": "paper", "steps": 9}, {"kind": "fast"}, {}, "paper"]),
+        "steps": st.integers(0, 9),
+        "widht": st.integers(),
+    }
+    names = data.draw(st.lists(st.sampled_from(sorted(values)), max_size=4, unique=True))
+    changes = {name: data.draw(values[name]) for name in names}
+
+    def outcome(change: Callable[[], RunConfig]) -> RunConfig | str:
+        try:
+            return change()
+        except BadInput as error:
+            return str(error)
+
+    overrides = [f"{name}={json.dumps(value)}" for name, value in changes.items()]
+    assert outcome(lambda: config.replace(**changes)) == outcome(lambda: apply(config, overrides))
+
+
+def test_replace_takes_components_as_objects_names_and_mappings(config: RunConfig):
+    for support in (MissingPart(part=2), {"kind": "missing-part", "part": 2}):
+        assert config.replace(support=support).support == MissingPart(part=2)
+        assert config.replace(part=1, support=support).support == MissingPart(part=1)
+    assert config.replace(support="missing-part", part=2).support == MissingPart(part=2)
+    assert config.replace(teacher=4, seeds=Seeds.replicate(3)).seeds == Seeds(teacher=4, support=3, init=3, data=3)
+    assert config.replace() == config
+    mapping = {"kind": "missing-part"}
+    config.replace(support=mapping, part=2)
+    assert mapping == {"kind": "missing-part"}, "what was given stays as it is"
+
+
+def test_replace_on_components_and_studies(config: RunConfig):
+    from recombine.studies.encodings import Encodings
+
+    assert config.model.replace(width=64, depth=1) == MLP(width=64, depth=1)
+    assert Encodings.profile("laptop").replace(width=64).base.model.width == 64
+    with pytest.raises(BadInput, match=r"(?s)width = 0.*greater than 0"):
+        config.model.replace(width=0)
+
+
+def test_replace_keeps_components_of_classes_that_no_room_knows(config: RunConfig):
+    class Mine(MLP):
+        """A model of a notebook."""
+
+        kind: Literal["mine"] = "mine"  # type: ignore[assignment]
+
+    changed = config.replace(model=Mine(width=4), depth=3).replace(width=5, steps=7)
+    assert changed.model == Mine(width=5, depth=3)
+    assert changed.recipe.steps == 7
+
+
+def test_replace_says_how_lists_are_given(config: RunConfig):
+    with pytest.raises(BadInput, match=r"(?s)widths = 3: several values are expected.*a list or a tuple"):
+        config.replace(widths=3)
+    with pytest.raises(BadInput, match=r"(?s)widths = 3: several values are expected.*commas"):
+        apply(config, ["widths=3"])
+
+
+def test_model_copy_refuses_names_that_are_not_fields(config: RunConfig):
+    with pytest.raises(BadInput, match=r"(?s)no field 'model.width'.*replace\(\*\*\{'model.width': 3\}\)"):
+        config.model_copy(update={"model.width": 3})
+    with pytest.raises(BadInput, match="no field 'widht'"):
+        config.model.model_copy(update={"widht": 3})
+    assert config.model_copy(update={"eval_every": 3}).eval_every == 3
 
 
 def test_of_several_sets_of_runs_the_main_one_is_meant():

@@ -1,7 +1,6 @@
 """Nothing is hidden in a text from data, and every script stays readable."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from recombine.plain import plain
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal
 
 import jax
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 from jaxtyping import Array
 
-from recombine.component import Component, find, kinds, resolve
+from recombine.component import find, kinds, resolve
 from recombine.encodings.base import Encoder
 from recombine.encodings.identity import Identity, IdentityEncoder
 from recombine.families.base import Batch, Family, TaskScores
@@ -27,18 +28,11 @@ from recombine.spaces.number_pairs import NumberPairs
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.scan import ScanSpace
 from recombine.spaces.subset import SubsetSpace
+from recombine.supports.certificate import Promise
 from recombine.supports.cipher_stream import cipher_space
 from recombine.supports.listed import Listed
-from recombine.supports.promise import Promise
 from recombine.supports.random import Random
-from recombine.testing import (
-    check_component,
-    check_encoding,
-    check_family,
-    check_model,
-    check_space,
-    check_support,
-)
+from recombine.testing import check_component, check_encoding, check_family, check_model, check_space, check_support
 
 SUBSETS = SubsetSpace(modules=6, max_active=3)
 TOYS = ProductSpace(factors={"colour": 2, "shape": 3, "place": 4})  # type: ignore[arg-type]
@@ -55,10 +49,7 @@ EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
         {"modules": 5, "max_active": 5, "min_active": 2},
         {"modules": 1000, "max_active": 20},
     ],
-    ("spaces", "product"): [
-        {"factors": {"colour": ["red", "blue"], "shape": 3}},
-        {"factors": {"a": 300, "b": 300}},
-    ],
+    ("spaces", "product"): [{"factors": {"colour": ["red", "blue"], "shape": 3}}, {"factors": {"a": 300, "b": 300}}],
     ("supports", "random"): [{"number": 12}, {"held_out": 0.4}, {"number": 8, "reserve": 6}],
     ("supports", "missing-part"): [{}, {"part": 1}],
     ("supports", "balanced"): [{}, {"number": 11, "reserve": 5}],
@@ -70,10 +61,7 @@ EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("supports", "optimal"): [{"number": 8, "criterion": one} for one in ("d", "e", "usage", "pair-poor")],
     ("supports", "varied"): [{"number": 8, "strategy": one} for one in ("L", "diagonal", "walk")],
     ("supports", "gaps"): [{"number": 8, "parts": 0, "pairs": 1}],
-    ("supports", "missing-block"): [
-        {"values": {"colour": 1}, "ranges": {"shape": 2}},
-        {"ranges": {"shape": 1}},
-    ],
+    ("supports", "missing-block"): [{"values": {"colour": 1}, "ranges": {"shape": 2}}, {"ranges": {"shape": 1}}],
     ("supports", "scan-split"): [{"split": "add-jump"}, {"share": 0.1}],
     ("supports", "compound-divergence"): [{"train": 400, "test": 100, "target": 0.2}],
     ("supports", "short-lists"): [{"longest": 2, "number": 20, "reserve": 5}],
@@ -82,7 +70,7 @@ EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("supports", "small-factors"): [{"left": 1, "right": 1, "number": 20, "reserve": 5}],
     ("supports", "leading-instances"): [{"reserve": 2}],
     ("spaces", "lists"): [{"low": 0, "high": 2, "longest": 4}, {}],
-    ("models", "decoder"): [{"width": 16, "layers": 1, "heads": 2, "tied": False}],
+    ("models", "decoder"): [{"width": 16, "layers": 1, "heads": 2, "tied_embeddings": False}],
     ("models", "encoder-decoder"): [{"width": 16, "layers": 1, "heads": 2}],
     ("encodings", "unsaid"): [],  # It tells no combinations apart: tests/encodings/test_unsaid.py.
     ("families", "hyperteacher"): [{"inputs": 3, "hidden": 4, "outputs": 2, "layers": 2}],
@@ -106,6 +94,9 @@ OWN: dict[str, Space] = {
 }
 """The spaces of supports that exist on no other."""
 
+SMALLER: dict[str, Space] = {"problem": InstanceSpace(number=20)}
+"""In place of a family's own space, where that takes long: every instance is solved."""
+
 SIZES: dict[str, dict[str, int]] = {
     "unet": {"input_size": 3 * 8**2 + 1, "output_size": 3 * 8**2},
     "convnet": {"input_size": 8**2},
@@ -113,64 +104,90 @@ SIZES: dict[str, dict[str, int]] = {
 """Inputs and outputs of models that are not for all sizes."""
 
 
-def shipped(room: str) -> list[Any]:
-    """Every component of a room, so that a new one is checked without a change here."""
-    made = []
-    for kind in kinds(room):
-        cases = EXAMPLES.get((room, kind), [{}])
-        made += [pytest.param(find(room, kind)(**case), id=f"{kind} {case}") for case in cases]
-    return made
+def shipped(room: str) -> dict[str, Any]:
+    """Every component of a room by its name, so that a new one is checked without a change here."""
+    return {
+        f"{kind} {case}": find(room, kind)(**case) for kind in kinds(room) for case in EXAMPLES.get((room, kind), [{}])
+    }
 
 
-@pytest.mark.parametrize("space", shipped("spaces"))
-def test_spaces(space: Space):
-    check_space(space)
-
-
-def on_spaces(room: str) -> list[Any]:
+def on_spaces(room: str) -> dict[str, tuple[Any, Space]]:
     """Every component of a room on both spaces, or once on its own where it exists on no other."""
-    made = []
-    for one in shipped(room):
-        (component,) = one.values
-        given = getattr(component, "defaults", {}).get("space")
+    made = {}
+    for name, component in shipped(room).items():
+        given = SMALLER.get(component.kind, getattr(component, "defaults", {}).get("space"))
         own = OWN.get(component.kind) if given is None else resolve("spaces", given)
-        spaces = SPACES if own is None else [own]
-        made += [pytest.param(component, space, id=f"{one.id} {space.kind}") for space in spaces]
+        for space in SPACES if own is None else [own]:
+            made[f"{name} {space.kind}"] = component, space
     return made
 
 
-@pytest.mark.parametrize(("support", "space"), on_spaces("supports"))
-def test_supports(support: Any, space: Space):
-    check_support(support, RINGS[type(space)] if support.kind == "rings" else space)
+def check_all(checks: Mapping[str, Callable[[], None]]) -> None:
+    """Make every check; the failure names each component that does not keep its contract."""
+    wrong = []
+    for name, check in checks.items():
+        try:
+            check()
+        except Exception as error:  # noqa: BLE001 - whatever a component raises, the others are checked too.
+            wrong.append(f"{name}: {type(error).__name__}: {error}")
+    assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize(("family", "space"), on_spaces("families"))
-def test_families(family: Any, space: Space):
-    check_family(family, space)
+def test_spaces():
+    check_all({name: partial(check_space, space) for name, space in shipped("spaces").items()})
 
 
-@pytest.mark.parametrize("space", SPACES, ids=["subset", "product"])
-@pytest.mark.parametrize("encoding", shipped("encodings"))
-def test_encodings(encoding: Any, space: Space):
-    family: Family = Hyperteacher(inputs=3, hidden=4, outputs=2)
+def test_supports():
+    check_all(
+        {
+            name: partial(check_support, support, RINGS[type(space)] if support.kind == "rings" else space)
+            for name, (support, space) in on_spaces("supports").items()
+        }
+    )
+
+
+def test_families():
+    check_all({name: partial(check_family, family, space) for name, (family, space) in on_spaces("families").items()})
+
+
+def encoded(encoding: Any, space: Space) -> tuple[Space, Family]:
+    """The space and the family on which an encoding is checked."""
     if encoding.kind == "sentences":  # Sentences are about products, and tell no coefficients.
-        space, family = TOYS, Hyperteacher(inputs=3, hidden=4, outputs=2, coefficients="k-hot")
+        return TOYS, Hyperteacher(inputs=3, hidden=4, outputs=2, coefficients="k-hot")
     if encoding.kind == "captions":  # Captions are of scenes.
-        family = Scenes()
-        space = resolve("spaces", family.defaults["space"])
+        return resolve("spaces", Scenes().defaults["space"]), Scenes()
     if encoding.kind == "prompt":  # Prompts are those of families of sequences.
-        space, family = ScanSpace(), Scan()
-    check_encoding(encoding, space, family)
+        return ScanSpace(), Scan()
+    return space, Hyperteacher(inputs=3, hidden=4, outputs=2)
 
 
-@pytest.mark.parametrize("model", shipped("models"))
-def test_models(model: Any):
-    check_model(model, **SIZES.get(model.kind, {}))
+def test_encodings():
+    cases = {
+        # Once for an encoding that has a space of its own.
+        f"{name} {own.kind}": (encoding, own, family)
+        for name, encoding in shipped("encodings").items()
+        for space in SPACES
+        for own, family in [encoded(encoding, space)]
+    }
+    check_all({name: partial(check_encoding, *case) for name, case in cases.items()})
 
 
-@pytest.mark.parametrize("component", [*shipped("objectives"), *shipped("recipes"), *shipped("probes")])
-def test_configurations(component: Component):
-    check_component(component)
+def test_models():
+    models = shipped("models").items()
+    check_all({name: partial(check_model, model, **SIZES.get(model.kind, {})) for name, model in models})
+
+
+def test_configurations():
+    components = shipped("objectives") | shipped("recipes") | shipped("probes")
+    check_all({name: partial(check_component, component) for name, component in components.items()})
+
+
+def test_every_offender_is_named():
+    def broken() -> None:
+        raise ValueError("wrong")
+
+    with pytest.raises(AssertionError, match=r"(?s)first: ValueError: wrong.*third: ValueError"):
+        check_all({"first": broken, "second": lambda: None, "third": broken})
 
 
 class Biased(SubsetSpace):
@@ -257,11 +274,7 @@ class Restless(Random):
 
 @pytest.mark.parametrize(
     ("support", "message"),
-    [
-        (Leaking, "does not contain"),
-        (Restless, "one seed differ"),
-        (Boastful, "unseen is 0, promised was 3"),
-    ],
+    [(Leaking, "does not contain"), (Restless, "one seed differ"), (Boastful, "unseen is 0, but 3 was promised")],
 )
 def test_broken_supports_are_seen(support: type[Random], message: str):
     with pytest.raises(AssertionError, match=message):
@@ -388,9 +401,7 @@ class Unheard(MLPNetwork):
     """Leaves its last site out of the edit."""
 
     def trace(self, code: Array, inputs: Array, edit: Edit = unedited) -> tuple[Array, Trace]:
-        return super().trace(
-            code, inputs, lambda site, values: values if site == "hidden 2" else edit(site, values)
-        )
+        return super().trace(code, inputs, lambda site, values: values if site == "hidden 2" else edit(site, values))
 
 
 class Unedited(MLPNetwork):

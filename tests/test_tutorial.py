@@ -19,9 +19,7 @@ PRINTED = ROOT / "docs" / "tutorial"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("tutorial") / "collect_next"
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), "--out", str(out), "--quick"], capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, str(SCRIPT), "--out", str(out), "--quick"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     return out
 
@@ -47,7 +45,7 @@ def test_the_audit_finds_the_hole_and_the_plan_closes_it(folder):
     assert "collect-pairs" not in after
     next_ = pd.read_csv(folder / "next.csv")
     assert len(next_) == 6 and set(next_.object[:3]) == {"drill"}
-    assert re.search(r"pairs met +94\.6 % +100 %", (folder / "plan.txt").read_text())
+    assert re.search(r"pairs covered +94\.6 % +100 %", (folder / "plan.txt").read_text())
     assert (folder / "audit_before.html").stat().st_size > 10_000
 
 

@@ -21,12 +21,7 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
     """What a command prints; its errors are shown when it fails."""
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     done = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        env=kept | environment,
-        capture_output=True,
-        text=True,
-        check=False,
+        [str(part) for part in command], cwd=cwd, env=kept | environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -94,9 +89,7 @@ def test_the_metadata_names_licence_python_and_command(wheel):
     assert "MIT License" in archive.read(f"{base}/licenses/LICENSE").decode()
     assert "recombine = recombine.cli.main:main" in archive.read(f"{base}/entry_points.txt").decode()
     # Test tools are for developers only.
-    required = [
-        line for line in text.splitlines() if line.startswith("Requires-Dist") and "extra ==" not in line
-    ]
+    required = [line for line in text.splitlines() if line.startswith("Requires-Dist") and "extra ==" not in line]
     assert required and not any("pytest" in line or "ruff" in line for line in required)
 
 
@@ -122,7 +115,7 @@ for room in ROOMS:
     for kind in kinds(room):
         find(room, kind)
 from importlib import resources
-names = {entry.name for entry in resources.files("recombine.report").iterdir()}
+names = {entry.name for entry in (resources.files("recombine.report") / "templates").iterdir()}
 assert any(name.endswith(".j2") for name in names), names
 print("found")
 """

@@ -99,13 +99,13 @@ def main() -> None:
     from recombine.cli.main import main as command
     from recombine.engines.local import LocalEngine
     from recombine.store.store import Store
-    from recombine.training import train
+    from recombine.training import trainer
     from recombine.training.program import Compiler
 
-    train.CHECKPOINT_SECONDS = -1.0  # After every chunk.
-    during(board, train.Trainer, "_start", "preparing")
+    trainer.CHECKPOINT_SECONDS = -1.0  # After every chunk.
+    during(board, trainer.Trainer, "_start", "preparing")
     during(board, Compiler, "advance", "compiling", after="training")
-    during(board, train, "save_tree", "checkpoint")
+    during(board, trainer, "save_tree", "checkpoint")
     during(board, Store, "commit", "commit")
     during(board, LocalEngine, "_measure", "measuring", after="ending")
     during(board, Store, "add_measurement", "storing a measurement")

@@ -186,9 +186,7 @@ class Torture:
         chance = random.Random(f"{self.options.seed} disk {index}")
         store, filler = place / f"store-{index}", place / "filler"
         # Each file takes whole pages. First a full disk, then such on which a little fits, or almost everything.
-        pages = sum(
-            4 * (1 + len(value) // 4096) for value in self.wanted.values() if isinstance(value, bytes)
-        )
+        pages = sum(4 * (1 + len(value) // 4096) for value in self.wanted.values() if isinstance(value, bytes))
         free = chance.randint(PROBE_KILOBYTES, PROBE_KILOBYTES + pages) if index else FULL_KILOBYTES
         filler.write_bytes(bytes((DISK_KILOBYTES - free) * 1024))
         child = self.start(store)

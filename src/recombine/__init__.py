@@ -1,87 +1,63 @@
 """recombine: can a neural network recombine what it knows, why, and what data would make it so?
 
-The public names below are imported on first use, so that `import recombine` and `recombine --help` are quick.
+The main jobs are functions: `rc.run` (a study), `rc.sweep` (a grid of runs), `rc.train` (one run), `rc.audit_table` and
+`rc.audit_model` (your model), `rc.make_plan` (your data). Components are in their packages: `rc.supports.Random`,
+`rc.models.Transformer`, `rc.probes.Scores`. Names load on first use, so `import recombine` is quick.
+
+Example:
+    ```python
+    import recombine as rc
+
+    result = rc.run("data-scaling", profile="demo")
+    result.verdicts  # a DataFrame
+    result.report("report.html")
+    ```
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from recombine._lazy import attach
 
 __version__ = "0.1.0"
 
-_PUBLIC = {
-    "SubsetSpace": "recombine.spaces.subset",
-    "ProductSpace": "recombine.spaces.product",
-    "Random": "recombine.supports.random",
-    "MissingPart": "recombine.supports.missing_part",
-    "Listed": "recombine.supports.listed",
-    "Given": "recombine.supports.given",
-    "Regions": "recombine.supports.regions",
-    "Hyperteacher": "recombine.families.hyperteacher",
-    "Lookup": "recombine.families.lookup",
-    "Identity": "recombine.encodings.identity",
-    "MLP": "recombine.models.mlp",
-    "Regression": "recombine.objectives.regression",
-    "Fast": "recombine.recipes.fast",
-    "Paper": "recombine.recipes.paper",
-    "RunConfig": "recombine.training.config",
-    "Seeds": "recombine.training.config",
-    "Setting": "recombine.training.prepare",
-    "train": "recombine.training.train",
-    "Scores": "recombine.probes.scores",
-    "Decodability": "recombine.probes.decodability",
-    "Claim": "recombine.stats.verdicts",
-    "judge": "recombine.stats.verdicts",
-    "settle": "recombine.stats.verdicts",
-    "Store": "recombine.store.store",
-    "LocalEngine": "recombine.engines.local",
-    "plot_curves": "recombine.figures.single_run",
-    "make_plan": "recombine.plan.planner",
-    "audit_table": "recombine.audit.audit",
-    "audit_model": "recombine.audit.models",
-    "ask_model": "recombine.audit.models",
-    "RecombineError": "recombine.errors",
-}
-
-__all__ = ["__version__", *_PUBLIC]  # pyright: ignore[reportUnsupportedDunderAll]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _PUBLIC:
-        return getattr(importlib.import_module(_PUBLIC[name]), name)
-    raise AttributeError(f"module 'recombine' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
-
+__getattr__, __dir__, __all__ = attach(__name__, __file__)
 
 if TYPE_CHECKING:
-    from recombine.audit.audit import audit_table
-    from recombine.audit.models import ask_model, audit_model
-    from recombine.encodings.identity import Identity
-    from recombine.engines.local import LocalEngine
-    from recombine.errors import RecombineError
-    from recombine.families.hyperteacher import Hyperteacher
-    from recombine.families.lookup import Lookup
-    from recombine.figures.single_run import plot_curves
-    from recombine.models.mlp import MLP
-    from recombine.objectives.regression import Regression
-    from recombine.plan.planner import make_plan
-    from recombine.probes.decodability import Decodability
-    from recombine.probes.scores import Scores
-    from recombine.recipes.fast import Fast
-    from recombine.recipes.paper import Paper
-    from recombine.spaces.product import ProductSpace
-    from recombine.spaces.subset import SubsetSpace
-    from recombine.stats.verdicts import Claim, judge, settle
-    from recombine.store.store import Store
-    from recombine.supports.given import Given
-    from recombine.supports.listed import Listed
-    from recombine.supports.missing_part import MissingPart
-    from recombine.supports.random import Random
-    from recombine.supports.regions import Regions
-    from recombine.training.config import RunConfig, Seeds
-    from recombine.training.prepare import Setting
-    from recombine.training.train import train
+    from recombine import (
+        audit as audit,
+        design as design,
+        encodings as encodings,
+        engines as engines,
+        families as families,
+        figures as figures,
+        graphs as graphs,
+        models as models,
+        objectives as objectives,
+        plan as plan,
+        probes as probes,
+        problems as problems,
+        recipes as recipes,
+        spaces as spaces,
+        stats as stats,
+        store as store,
+        supports as supports,
+        training as training,
+    )
+    from recombine.audit.asking.ask import ask_model as ask_model, audit_model as audit_model
+    from recombine.audit.audit import audit_table as audit_table
+    from recombine.design.api import run as run, sweep as sweep
+    from recombine.design.arm import Arm as Arm
+    from recombine.design.claims import claim as claim, control as control, precondition as precondition
+    from recombine.design.column import statistic as statistic
+    from recombine.design.study import Study as Study
+    from recombine.engines.local import LocalEngine as LocalEngine
+    from recombine.errors import RecombineError as RecombineError
+    from recombine.figures.curves import plot_curves as plot_curves
+    from recombine.plan.planner import make_plan as make_plan
+    from recombine.spaces.product import ProductSpace as ProductSpace
+    from recombine.spaces.subset import SubsetSpace as SubsetSpace
+    from recombine.store.store import Store as Store, load_store as load_store
+    from recombine.training.config import RunConfig as RunConfig, Seeds as Seeds
+    from recombine.training.trainer import train as train

@@ -1,12 +1,12 @@
 """Components: frozen configurations that are found by name.
 
 Every part of an experiment (a space, a support, a family, ...) is a small frozen pydantic model, the
-*configuration*. It can be hashed, printed and written to JSON. Where a part has random numbers in it, its
-`draw` method turns the configuration and a key into an Equinox module, the *drawn* part: a pytree whose
-arrays may differ between the runs that share one compiled program.
+*configuration*. It can be hashed, printed and written to JSON. Where a part is random, its `draw` method
+turns the configuration and a key into an Equinox module, the *drawn* part: a pytree whose arrays may differ
+between runs that share one compiled program.
 
-A component's `kind` is the name of the file it lives in (`random-sizes` is `random_sizes.py`). Packages of
-other people add theirs by an entry point of the group `recombine.<room>`.
+A component's `kind` is the name of its file or folder (`random-sizes` is `random_sizes.py`). Other packages
+add components by entry points of the group `recombine.<room>`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import importlib
 import importlib.util
 import inspect
 import pkgutil
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, SerializeAsAny
 
@@ -39,17 +40,60 @@ ROOMS = (
 )
 
 
-class Component(BaseModel):
-    """Base of every configuration. Subclasses are either abstract or final."""
+class Configuration(BaseModel):
+    """Base of components and of run configurations: frozen, strict, and changed by `replace`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
 
+    def replace(self, /, **changes: Any) -> Self:
+        """Make a copy with other settings, validated as a whole.
+
+        This is what overrides on the command line do. A leaf name suffices where it is unique.
+
+        Args:
+            **changes: New values by name. A component may be given as an object, a name or a mapping with a `kind`.
+
+        Returns:
+            The changed copy. Unknown names, ambiguous names and bad values raise `BadInput`.
+
+        Example:
+            ```python
+            config.replace(width=64, support="missing-part", **{"recipe.steps": 500})
+            ```
+        """
+        from recombine.overrides import replace
+
+        return replace(self, changes)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Copy without validation, as pydantic does; names that are not fields are refused."""
+        for name, value in (update or {}).items():
+            if name not in type(self).model_fields:
+                raise BadInput(
+                    f"{type(self).__name__} has no field {name!r}, so model_copy cannot set it.",
+                    fix=f"use replace(**{{{name!r}: {value!r}}}), which takes nested names and validates",
+                )
+        return super().model_copy(update=update, deep=deep)
+
+    def _settings(self) -> dict[str, Any]:
+        """The settings that differ from their default, as `repr` shows them."""
+        fields = type(self).model_fields
+        return {name: getattr(self, name) for name in fields if getattr(self, name) != fields[name].get_default()}
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in self._settings().items())
+        return f"{type(self).__name__}({settings})"
+
+
+class Component(Configuration):
+    """Base of every component's configuration. Subclasses are either abstract or final."""
+
     version: ClassVar[int] = 1
-    """Raise it when the *meaning* of a component changes: runs made before then no longer count as the same."""
+    """Raise it when the *meaning* of a component changes: earlier runs then no longer count as the same."""
 
     later: ClassVar[frozenset[str]] = frozenset()
-    """Fields that were added when runs were already stored. They count once they differ from their default, so that
-    the runs made before then still count as the same."""
+    """Fields that were added after runs were stored. They are part of the hash only when they differ from their
+    default, so that older run names stay valid."""
 
     kind: str
     """The component's name: that of its file."""
@@ -61,6 +105,17 @@ class Component(BaseModel):
         return self.model_dump(mode="json", exclude=usual)
 
 
+class ChangedFields(dict[str, Any]):
+    """The fields of a component while `replace` changes some of them.
+
+    It remembers the component's class, so that classes that no room knows (a notebook's own) can be changed too.
+    """
+
+    def __init__(self, component: Component) -> None:
+        super().__init__(component)
+        self.component_class = type(component)
+
+
 @functools.cache
 def _entry_points(room: str) -> dict[str, metadata.EntryPoint]:
     return {point.name: point for point in metadata.entry_points(group=f"recombine.{room}")}
@@ -68,18 +123,21 @@ def _entry_points(room: str) -> dict[str, metadata.EntryPoint]:
 
 @functools.cache
 def kinds(room: str) -> tuple[str, ...]:
-    """The names of all components of a room, without importing any of them."""
-    folder = Path(__file__).parent / room
-    own = {
-        info.name.replace("_", "-")
-        for info in pkgutil.iter_modules([str(folder)])
-        if not info.ispkg and _declared_kind(folder / f"{info.name}.py") is not None
-    }
+    """The kinds of all components of a room. Nothing is imported."""
+    names = [info.name for info in pkgutil.iter_modules([str(Path(__file__).parent / room)])]
+    own = {name.replace("_", "-") for name in names if _declared_kind(_source(room, name)) is not None}
     return tuple(sorted(own | set(_entry_points(room))))
 
 
+def _source(room: str, name: str) -> Path:
+    """The file that defines a component: `name.py`, or `name/__init__.py` where the component is a folder."""
+    folder = Path(__file__).parent / room
+    package = folder / name / "__init__.py"
+    return package if package.exists() else folder / f"{name}.py"
+
+
 def _declared_kind(path: Path) -> str | None:
-    """The default of `kind: Literal[...]` in a file, found without importing it; None for helper files."""
+    """The default of `kind: Literal[...]` in a file, read without importing it; None for helper files."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ClassDef):
             for item in node.body:
@@ -95,8 +153,8 @@ def _declared_kind(path: Path) -> str | None:
 
 @functools.cache
 def summary(room: str, kind: str) -> str:
-    """The first line of a component's module, for listings. Does not import recombine's own components."""
-    path = Path(__file__).parent / room / f"{kind.replace('-', '_')}.py"
+    """The first line of a component's documentation, for listings. recombine's own components are not imported."""
+    path = _source(room, kind.replace("-", "_"))
     if path.exists():
         text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     else:
@@ -106,18 +164,23 @@ def summary(room: str, kind: str) -> str:
 
 @functools.cache
 def find(room: str, kind: str) -> type[Component]:
-    """The class of a component, imported on demand."""
+    """The class of a component, imported on demand.
+
+    Args:
+        room: The room, such as `supports`.
+        kind: The component's kind, such as `missing-part`. An unknown one raises `BadInput` with the nearest name.
+    """
     if kind not in kinds(room):
         noun = {"families": "family", "studies": "study"}.get(room, room.rstrip("s"))
         raise BadInput(f"There is no {noun} called {kind!r}.", fix=did_you_mean(kind, kinds(room)))
     if kind in _entry_points(room):
-        found = _entry_points(room)[kind].load()
-        if not (inspect.isclass(found) and issubclass(found, Component)):
+        loaded = _entry_points(room)[kind].load()
+        if not (inspect.isclass(loaded) and issubclass(loaded, Component)):
             raise BadInput(
-                f"The entry point {kind!r} of group recombine.{room} gives {found!r}.",
+                f"The entry point {kind!r} of group recombine.{room} gives {loaded!r}.",
                 fix="it must name a subclass of the room's base class",
             )
-        return found
+        return loaded
     module = importlib.import_module(f"recombine.{room}.{kind.replace('-', '_')}")
     for value in vars(module).values():
         if (
@@ -131,7 +194,9 @@ def find(room: str, kind: str) -> type[Component]:
 
 
 def room_of(component: Component) -> str:
-    """The room of a component: where its base class is defined, also for other people's components."""
+    """The room of a component: the one that defines its base class, also for components of other packages."""
+    if room := getattr(type(component), "room", None):
+        return room
     for base in type(component).__mro__:
         parts = base.__module__.split(".")
         if parts[0] == "recombine" and parts[-1] == "base" and parts[1] in ROOMS:
@@ -140,9 +205,16 @@ def room_of(component: Component) -> str:
 
 
 def resolve(room: str, value: Any) -> Any:
-    """Turn a name, a mapping with a `kind`, or a component into a validated component of a room."""
+    """Turn a value into a validated component.
+
+    Args:
+        room: The room of the component.
+        value: A component, a kind, or a mapping with a `kind`.
+    """
     if isinstance(value, Component):
         return value
+    if isinstance(value, ChangedFields):
+        return value.component_class.model_validate(value)
     if isinstance(value, str):
         value = {"kind": value}
     if not isinstance(value, dict) or "kind" not in value:
@@ -154,5 +226,5 @@ def resolve(room: str, value: Any) -> Any:
 
 
 def field(room: str, base: type) -> Any:
-    """The type of a pydantic field that holds any component of a room."""
+    """The type of a pydantic field for any component of a room, given as an object, a name or a mapping."""
     return Annotated[SerializeAsAny[base], BeforeValidator(functools.partial(resolve, room))]  # type: ignore[valid-type]

@@ -1,4 +1,4 @@
-"""Errors that a user can act on: what was expected, what came, and how to mend it."""
+"""Errors that a user can act on: what was expected, what came, and how to fix it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from collections.abc import Iterable
 
 
 class RecombineError(Exception):
-    """Base of every error that recombine raises on purpose. `exit_code` is what the command line returns."""
+    """Base of all errors that recombine raises on purpose.
+
+    Attributes:
+        message: What was expected and what came.
+        fix: How to fix it, or None.
+        exit_code: The exit code of the command line.
+    """
 
     exit_code = 1
 
@@ -21,9 +27,13 @@ class RecombineError(Exception):
 
 
 class BadInput(RecombineError, ValueError):
-    """The user asked for something that does not exist or cannot be."""
+    """The request does not exist or is impossible."""
 
     exit_code = 2
+
+
+class MissingPackage(BadInput):
+    """A package that only some parts need is not installed; the fix says how to install it."""
 
 
 class StoreError(BadInput):
@@ -31,7 +41,7 @@ class StoreError(BadInput):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A short hint that names the nearest known word, or lists the known ones."""
+    """A hint for a misspelt name: the nearest known one, or the list of all."""
     options = sorted(known)
     near = difflib.get_close_matches(word, options, n=1, cutoff=0.5)
     if near:

@@ -1,25 +1,27 @@
-"""Overrides: `a.b=c` on any configuration, where a leaf name suffices when it is unique."""
+"""Overrides: `a.b=c` on any configuration. A leaf name suffices where it is unique."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from recombine.component import Component, find, room_of
+from recombine.component import ChangedFields, Component, find, room_of
 from recombine.errors import BadInput, RecombineError, did_you_mean
 
 Config = TypeVar("Config", bound=BaseModel)
 
 SEVERAL = "several values are expected."
 WITH_COMMAS = "write them with commas between them (a,b), a single one with a comma behind it (a,)"
-"""How an override is written that is a list; files say it otherwise."""
+"""How to write a list in an override. Sweep files have their own way."""
 
 
 def parse_value(text: str) -> Any:
-    """A value as JSON; `1,2,3` as a list; anything else as text."""
+    """Read a value: JSON, `1,2,3` as a list, anything else as text."""
     try:
         return json.loads(text)
     except ValueError:
@@ -32,99 +34,136 @@ def parse_value(text: str) -> Any:
 
 
 def split(override: str) -> tuple[str, Any]:
-    """The name and the value of one override."""
+    """Split an override into its name and its value."""
     name, equals, value = override.partition("=")
     if not equals or not name.strip():
         raise BadInput(f"{override!r} is not an override.", fix="write name=value, e.g. width=256")
     return name.strip(), parse_value(value.strip())
 
 
-def places(config: BaseModel, prefix: str = "") -> Iterator[tuple[str, bool]]:
-    """All places of a configuration by their full name, and whether a component stands there."""
+def field_names(config: BaseModel, prefix: str = "") -> Iterator[tuple[str, bool]]:
+    """List all fields of a configuration by their full name, and whether a component is there."""
     for name in type(config).model_fields:
         value = getattr(config, name)
         if name == "kind" and isinstance(config, Component):
             continue
         yield f"{prefix}{name}", isinstance(value, Component)
         if isinstance(value, BaseModel):
-            yield from places(value, f"{prefix}{name}.")
+            yield from field_names(value, f"{prefix}{name}.")
 
 
-def _find(known: Collection[str], name: str) -> str:
-    """The one place that a full or a leaf name means."""
+def _full_name(known: Collection[str], name: str) -> str:
+    """The one field that a full name or a leaf name means."""
     if name in known:
         return name
-    found = [place for place in known if place.endswith(f".{name}")]
-    if len(found) == 1:
-        return found[0]
-    # Of a study with several sets of runs the main ones are meant. A control's own setting stays ambiguous: to change
-    # one of the two and not the other is seldom wanted.
-    main = [place for place in found if place.startswith("base.")]
-    others = {place.partition(".")[0] for place in found if place not in main}
+    matches = [full for full in known if full.endswith(f".{name}")]
+    if len(matches) == 1:
+        return matches[0]
+    # A study with several sets of runs means its main ones. A control's own setting stays ambiguous: it is seldom
+    # right to change one of the two and not the other.
+    main = [full for full in matches if full.startswith("base.")]
+    others = {full.partition(".")[0] for full in matches if full not in main}
     if len(main) == 1 and all(f"{root}.recipe" in known for root in others):
         return main[0]
-    if found:
-        raise BadInput(f"{name!r} could mean {' or '.join(sorted(found))}.", fix="write the full name")
-    leaves = {place.rpartition(".")[2] for place in known}
+    if matches:
+        raise BadInput(f"{name!r} could mean {' or '.join(sorted(matches))}.", fix="write the full name")
+    leaves = {full.rpartition(".")[2] for full in known}
     raise BadInput(f"There is nothing called {name!r} to set.", fix=did_you_mean(name, {*known, *leaves}))
 
 
 def apply(config: Config, overrides: Sequence[str]) -> Config:
-    """The configuration with overrides applied.
+    """Make a copy of a configuration with overrides (`a.b=c`) applied.
 
-    Kinds are changed first, for they decide which fields there are; nothing is validated before all is set, for
-    a new kind may need the values that come with it.
+    Args:
+        config: Any configuration: a run's, a study's, a component's.
+        overrides: Texts `name=value`. A leaf name suffices where it is unique.
+
+    Returns:
+        The changed copy. Unknown names, ambiguous names and bad values raise `BadInput`.
     """
-    known = dict(places(config))
-    values = config.model_dump(mode="json")
-    rest = []
-    for name, value in (split(override) for override in overrides):
-        try:
-            place = _find(known, name)
-        except BadInput:
-            rest.append((name, value))  # It may be a field of a kind that is yet to come.
-            continue
-        if not known[place]:
-            rest.append((name, value))
-            continue
-        component = {"kind": value} if isinstance(value, str) else value
-        known = _with_kind(known, place, component, _at(config, place))
-        _put(values, place, component)
-    for name, value in rest:
-        _put(values, _find(known, name), value)
+    with _lists_written(WITH_COMMAS):
+        return _changed(config, [split(override) for override in overrides])
+
+
+def replace(config: Config, changes: Mapping[str, Any]) -> Config:
+    """Make a copy of a configuration with other values; `Configuration.replace` is the method.
+
+    Args:
+        config: Any configuration.
+        changes: Values by full name or unique leaf name. Components are objects, names or mappings with a `kind`.
+
+    Returns:
+        The changed copy, as `apply` makes it.
+    """
+    with _lists_written("give a list or a tuple"):
+        return _changed(config, list(changes.items()))
+
+
+@contextlib.contextmanager
+def _lists_written(fix: str) -> Iterator[None]:
+    """Add a fix to the error about a single value where several are expected."""
     try:
-        return validate(type(config), values)
+        yield
     except BadInput as error:
         if error.fix is None and error.message.endswith(SEVERAL):
-            raise BadInput(error.message, fix=WITH_COMMAS) from error
+            raise BadInput(error.message, fix=fix) from error
         raise
 
 
-def _with_kind(known: dict[str, bool], place: str, component: Any, old: Component) -> dict[str, bool]:
-    """The places once another component stands at one of them."""
-    kept = {name: is_component for name, is_component in known.items() if not name.startswith(f"{place}.")}
-    if isinstance(component, dict) and "kind" in component:
+def _changed(config: Config, changes: Sequence[tuple[str, Any]]) -> Config:
+    """Set the values and validate once.
+
+    Components are changed first, because they decide which fields exist. Validation comes last, because a new component
+    may need the values that come with it.
+    """
+    known = dict(field_names(config))
+    # The fields alone: what a configuration has cached is not part of it.
+    values = {name: getattr(config, name) for name in type(config).model_fields}
+    rest = []
+    for name, value in changes:
+        try:
+            full = _full_name(known, name)
+        except BadInput:
+            rest.append((name, value))  # It may be a field of a component that is yet to come.
+            continue
+        if not known[full]:
+            rest.append((name, value))
+            continue
+        component = {"kind": value} if isinstance(value, str) else value
+        known = _with_component(known, full, component, functools.reduce(getattr, full.split("."), config))
+        _put(values, full, component)
+    named = [(_full_name(known, name), value) for name, value in rest]
+    for full, value in sorted(named, key=lambda change: change[0].count(".")):
+        _put(values, full, value)
+    return validate(type(config), values)
+
+
+def _with_component(known: dict[str, bool], full: str, component: Any, old: Component) -> dict[str, bool]:
+    """The known fields after another component takes the place of an old one."""
+    kept = {name: is_component for name, is_component in known.items() if not name.startswith(f"{full}.")}
+    if isinstance(component, Component):
+        kept |= dict(field_names(component, f"{full}."))
+    elif isinstance(component, dict) and "kind" in component:
         fields = find(room_of(old), str(component["kind"])).model_fields
-        kept |= {f"{place}.{field}": False for field in fields if field != "kind"}
+        kept |= {f"{full}.{field}": False for field in fields if field != "kind"}
     return kept
 
 
-def _at(config: BaseModel, place: str) -> Any:
-    """What stands at a place."""
-    for step in place.split("."):
-        config = getattr(config, step)
-    return config
-
-
-def _put(values: dict[str, Any], place: str, value: Any) -> None:
-    *path, leaf = place.split(".")
+def _put(values: dict[str, Any], full: str, value: Any) -> None:
+    """Set a nested value. Configurations on the way become their fields; the others stay as they are."""
+    *path, leaf = full.split(".")
     for step in path:
-        values = values[step]
+        inner = values[step]
+        if isinstance(inner, BaseModel):
+            inner = ChangedFields(inner) if isinstance(inner, Component) else dict(inner)
+        else:
+            inner = dict(inner)
+        values[step] = values = inner
     values[leaf] = value
 
 
 def validate(model: type[Config], values: Any) -> Config:
-    """A configuration from plain values, with errors in words."""
+    """Build a configuration from plain values; a bad value raises `BadInput` that names it."""
     try:
         return model.model_validate(values)
     except ValidationError as error:
@@ -132,7 +171,7 @@ def validate(model: type[Config], values: Any) -> Config:
 
 
 def explain(error: ValidationError) -> RecombineError:
-    """The first error of a validation in words: where, what came, what was expected."""
+    """Turn the first error of a validation into words: where, what came, what was expected."""
     first = error.errors(include_url=False)[0]
     inner = first.get("ctx", {}).get("error")
     if isinstance(inner, RecombineError):

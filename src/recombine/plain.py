@@ -1,17 +1,17 @@
-"""Text from somebody's data, with nothing hidden in it: for terminals, figures and pages."""
+"""Text from data without hidden characters, for terminals, figures and pages."""
 
 from __future__ import annotations
 
 import unicodedata
 
 KEPT = {"\u200c", "\u200d"}
-"""Joiners, without which some scripts and signs cannot be written; they move nothing."""
+"""Joiners, which some scripts and emoji need; they are harmless."""
 HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-"""Control characters, signs that turn the writing direction, halves of characters, unassigned ones, line separators."""
+"""Control characters, direction marks, surrogates, unassigned characters, line separators."""
 
 
 def plain(text: str) -> str:
-    """The text with what cannot be seen, but might be obeyed, written as an escape: a line feed as \\n."""
+    """Write invisible characters, which a terminal might act on, as escapes: a line feed as \\n."""
     return "".join(
         sign
         if sign in KEPT or unicodedata.category(sign) not in HIDDEN

@@ -1,4 +1,4 @@
-"""Names of files and folders that are being written: they say by whom, so that others can tell whether they are abandoned."""
+"""Names of files that are being written. They name the process, so that abandoned files can be found."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 @functools.cache
 def boot() -> str:
-    """A short name of this machine (and container) that tells nothing about it."""
+    """A short anonymous name of this machine or container."""
     parts = [platform.node()]
     for path in ("/proc/sys/kernel/random/boot_id", "/etc/machine-id"):
         with contextlib.suppress(OSError):
@@ -23,31 +23,31 @@ def boot() -> str:
 
 
 _MINE: set[str] = set()
-"""The names that this process has given."""
+"""The names that this process has used."""
 
 
 def own_name() -> str:
-    """A new name that says which process of which machine is writing."""
+    """A new name that contains the process and the machine."""
     name = f"{os.getpid()}-{boot()}-{uuid.uuid4().hex[:8]}"
     _MINE.add(name)
     return name
 
 
 def part_of(path: Path) -> Path:
-    """Where a file is written before it takes its place."""
+    """The path to write a file to before it is renamed to `path`."""
     return path.with_name(f"{path.name}.{own_name()}.part")
 
 
 def abandoned(place: Path) -> bool:
-    """Whether a file or folder was being written by a process of this machine that is gone.
+    """Whether a file or folder was being written by a process of this machine that no longer exists.
 
-    What other machines that share the folder write is never abandoned: their processes cannot be seen from here.
+    Files of other machines that share the folder are never abandoned, because their processes cannot be seen from here.
     """
     writer = re.search(rf"(?:^|\.)((\d+)-{boot()}-[0-9a-z]+)", place.name)
     if writer is None:
         return False
     if int(writer[2]) == os.getpid():
-        # A container that is started again numbers its processes as before.
+        # A restarted container uses the same process numbers again.
         return writer[1] not in _MINE
     return not _alive(int(writer[2]))
 
@@ -60,7 +60,7 @@ def _alive(pid: int) -> bool:
     except PermissionError:
         return True
     try:
-        # Killed, but its parent has not looked yet. The name of the program, in brackets, may hold anything.
+        # Z: killed, but not yet collected by its parent. The program's name, in brackets, may contain anything.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (OSError, IndexError):
         return True

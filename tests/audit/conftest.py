@@ -42,8 +42,8 @@ def table(
     count = np.where(np.isnan(values), 0, rows)
     return Cells(
         factors=tuple(factors),
-        parts=parts,
-        place=tuple(columns),
+        constituents=parts,
+        slots=tuple(columns),
         scores=("score",),
         binary=(binary,),
         count=count,
@@ -54,6 +54,6 @@ def table(
 
 
 @pytest.fixture(scope="session")
-def made() -> Callable[..., Any]:
-    """Makes the cells of a table."""
+def make_cells() -> Callable[..., Any]:
+    """A function that makes the cells of a table."""
     return table

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from safetensors.numpy import save_file
 
-from recombine.audit.activation_files import from_arrays, read_activations
-from recombine.audit.reading import read_rows
+from recombine.audit.decodability.files import from_arrays, read_activations
+from recombine.audit.reading.read import read_rows
 from recombine.errors import BadInput
 
 
@@ -57,8 +57,7 @@ def test_rows_match_the_whole_table(suffix, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "keys",
-    [np.array([14, 10, 99, 11]), np.array(["14", "10", "x", "11"]), np.array([b"14", b"10", b"z", b"11"])],
+    "keys", [np.array([14, 10, 99, 11]), np.array(["14", "10", "x", "11"]), np.array([b"14", b"10", b"z", b"11"])]
 )
 def test_rows_match_by_key(keys, tmp_path):
     path = tmp_path / "t.npz"
@@ -101,26 +100,18 @@ def test_objects_are_refused_and_not_run(tmp_path):
     "arrays, changes, match",
     [
         ({"h": np.ones((4, 2))}, {}, r"shape \(4, 2\); the table has 5 rows"),
-        ({"h": np.ones((3, 2))}, {}, "whole table, as before the filter"),
+        ({"h": np.ones((3, 2))}, {}, "whole table, before the filter"),
         ({"h": np.float64(3)}, {}, r"shape \(\)"),
         ({"h": np.ones((5, 0))}, {}, "is empty"),
-        (
-            {"h": np.array([[1.0], [np.nan], [1], [1], [1]])},
-            {},
-            "not finite in 1 scored rows, first in row 2",
-        ),
+        ({"h": np.array([[1.0], [np.nan], [1], [1], [1]])}, {}, "not finite in 1 scored rows, first in row 2"),
         ({"h": np.array(list("abcde"))}, {}, "not real numbers"),
         ({"h": np.ones(5, dtype=complex)}, {}, "not real numbers"),
-        ({"h": np.ones(5)}, {"layers": ["k"]}, "no array 'k' for the layer"),
-        ({"h": np.ones(5)}, {"key": "id"}, "no array 'id' for the key"),
+        ({"h": np.ones(5)}, {"layers": ["k"]}, "no array 'k', which is named as the layer"),
+        ({"h": np.ones(5)}, {"key": "id"}, "no array 'id', which is named as the key"),
         ({"id": np.ones(5)}, {"key": "id"}, "holds no layers"),
         ({}, {}, "holds no layers"),
         ({"h": np.ones(2), "id": np.array([10, 10])}, {"key": "id"}, "'10' more than once"),
-        (
-            {"h": np.ones(2), "id": np.array([10, 11])},
-            {"key": "id"},
-            "1 of 3 scored rows .* first '14' in row 5",
-        ),
+        ({"h": np.ones(2), "id": np.array([10, 11])}, {"key": "id"}, "1 of 3 scored rows .* first '14' in row 5"),
         ({"h": np.ones(2), "id": np.arange(10, 15)}, {"key": "id"}, "key 'id' has 5 entries"),
         ({"h": np.ones(5), "id": np.ones((5, 2))}, {"key": "id"}, "not a list of names"),
     ],
@@ -138,7 +129,7 @@ def test_nan_in_rows_that_do_not_count(tmp_path):
 
 def test_a_key_that_the_table_was_not_asked_for(tmp_path):
     np.savez(tmp_path / "t.npz", h=np.ones(5), id=np.arange(5))
-    with pytest.raises(BadInput, match="No key column"):
+    with pytest.raises(BadInput, match="no key column was read from the table"):
         read_activations(tmp_path / "t.npz", rows(key=None)[1], key="id")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import json
 
@@ -9,14 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import recombine as rc
 from recombine.audit.audit import audit_cells, audit_table, read
 from recombine.audit.tables import audit_tables
 from recombine.errors import BadInput
 
-COLOURS, SHAPES = (
-    ["red", "blue", "green", "pink", "grey", "teal"],
-    ["cube", "ball", "cone", "ring", "disc", "star"],
-)
+COLOURS, SHAPES = (["red", "blue", "green", "pink", "grey", "teal"], ["cube", "ball", "cone", "ring", "disc", "star"])
 HOLE = {(colour, shape) for colour in COLOURS[:2] for shape in SHAPES[:2]}
 
 
@@ -30,13 +29,7 @@ def frame(seed=0, rows=6):
         seen = not hole and (a + b + c) % 3 != 0
         success = rng.random(rows) < (0.3 if hole else 0.9)
         made += [
-            {
-                "colour": colour,
-                "shape": shape,
-                "size": size,
-                "split": "train" if seen else "test",
-                "success": int(one),
-            }
+            {"colour": colour, "shape": shape, "size": size, "split": "train" if seen else "test", "success": int(one)}
             for one in success
         ]
     return pd.DataFrame(made)
@@ -45,11 +38,9 @@ def frame(seed=0, rows=6):
 ASKED = {"factors": ["colour", "shape", "size"], "scores": ["success"]}
 
 
-def test_a_known_hole_is_found(made):
+def test_a_known_hole_is_found():
     said: list[str] = []
-    found = audit_table(
-        frame(), **ASKED, split=("split", "train"), on=lambda what, done=None: said.append(what)
-    )
+    found = audit_table(frame(), **ASKED, split=("split", "train"), progress=lambda what, done=None: said.append(what))
     assert said[0] == "reading the table" and any("parts or combination" in one for one in said)
     assert (found.combinations, found.space_size, found.rows) == (108, 108, 648)
     assert found.factors == {"colour": 6, "shape": 6, "size": 3}
@@ -77,9 +68,7 @@ def test_tables_hold_every_combination():
     assert {"combinations", "parts", "unmet_pairs", "strata", "advice"} <= set(tables)
     combinations = tables["combinations"].set_index(["colour", "shape", "size"])
     expected = frame().groupby(["colour", "shape", "size"])["success"].mean()
-    pd.testing.assert_series_equal(
-        combinations["mean success"].sort_index(), expected.sort_index(), check_names=False
-    )
+    pd.testing.assert_series_equal(combinations["mean success"].sort_index(), expected.sort_index(), check_names=False)
     assert len(tables["unmet_pairs"]) == 4 and len(tables["parts"]) == 15
     assert set(tables["combinations"]["stratum"]) == {"trained", "all pairs met", "some pairs unmet"}
 
@@ -110,3 +99,34 @@ def test_activations_go_along():
 def test_one_combination_is_nothing_to_compare():
     with pytest.raises(BadInput, match="one combination"):
         audit_table(frame().head(6), **ASKED)
+
+
+def test_an_audit_shows_itself_on_a_screen_and_in_a_notebook():
+    nasty = "<b>&\x1b[31m\u202e" + "long " * 40
+    table = frame(rows=1).rename(columns={"size": nasty}).assign(other=1.0, third=0.0)
+    audit = audit_table(table, factors=["colour", "shape", nasty], scores=["success", "other", "third"])
+    lines = repr(audit).splitlines()
+    assert len(lines) <= 40 and max(map(len, lines)) <= 100
+    assert lines[0].startswith("Audit of DataFrame: 108 rows, 108 of 108 combinations")
+    assert "no-training-information: State which combinations" in repr(audit)
+    page = audit._repr_html_()
+    for text in (repr(audit), page):
+        assert "\x1b" not in text and "\u202e" not in text
+    assert "<b>&" not in page and "&lt;b&gt;&amp;" in page
+    assert page.count("<li>") > 6 and page.startswith("<div") and page.endswith("</div>")
+
+
+def test_one_score_may_be_named_alone():
+    alone, listed = (audit_table(frame(), factors=ASKED["factors"], scores=s) for s in ("success", ["success"]))
+    assert alone.record() == listed.record()
+
+
+def test_audits_of_tables_and_models_share_their_arguments():
+    """No argument hides behind **kwargs, so that completion shows all; what both take has one name."""
+    table, model, ask = (
+        inspect.signature(function).parameters for function in (audit_table, rc.audit_model, rc.ask_model)
+    )
+    assert {"scores", "train", "seed", "progress"} <= set(table) & set(model)
+    assert set(model) - set(ask) == {"progress"} and not set(ask) - set(model)
+    kinds = {parameter.kind for parameters in (table, model, ask) for parameter in parameters.values()}
+    assert inspect.Parameter.VAR_KEYWORD not in kinds

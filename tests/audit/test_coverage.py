@@ -8,8 +8,7 @@ import time
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.audit.coverage import SHOWN, pairs_in_all, support_finding, training_groups, unmet_pairs
 from recombine.spaces.product import ProductSpace
@@ -23,9 +22,7 @@ def interactions(cells, chosen, strength):
     values = [value for factor in cells.factors for value in factor.values]
     found = set()
     for cell in np.nonzero(chosen)[0]:
-        held = [
-            (p, values[part]) for p, part in zip(cells.place, cells.parts[cell], strict=True) if part >= 0
-        ]
+        held = [(p, values[part]) for p, part in zip(cells.slots, cells.constituents[cell], strict=True) if part >= 0]
         found |= {frozenset(one) for one in itertools.combinations(held, strength)}
     return found
 
@@ -45,12 +42,10 @@ def check(cells):
     named = {frozenset(f"{place}={value}" for place, value in pair) for pair in lacking}
     assert {frozenset(pair) for pair in found.unmet} <= named
     assert len(found.unmet) == min(SHOWN, len(lacking))
-    parts = [
-        {int(part) for part in cells.parts[chosen].ravel() if part >= 0} for chosen in (evaluated, trained)
-    ]
+    parts = [{int(part) for part in cells.constituents[chosen].ravel() if part >= 0} for chosen in (evaluated, trained)]
     assert set(found.unseen) == {cells.labels[part] for part in parts[0] - parts[1]}
     graph = networkx.Graph()
-    for row in cells.parts[trained]:
+    for row in cells.constituents[trained]:
         held = [int(part) for part in row if part >= 0]
         graph.add_nodes_from(held)
         graph.add_edges_from(itertools.combinations(held, 2))
@@ -62,18 +57,16 @@ def check(cells):
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_values_roles_and_sets_against_brute_force(made, data):
+def test_values_roles_and_sets_against_brute_force(make_cells, data):
     kind = data.draw(st.sampled_from(["values", "roles", "sets"]))
     number = st.integers(0, 3)
     one = st.frozensets(number, min_size=1, max_size=3).map(sorted).map(tuple)
     one = one if kind == "sets" else st.tuples(number, number, number)
     rows = data.draw(st.lists(one, min_size=1, max_size=12, unique=True))
     trained = data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
-    scores = [
-        data.draw(st.floats(0, 1)) if not seen or data.draw(st.booleans()) else np.nan for seen in trained
-    ]
+    scores = [data.draw(st.floats(0, 1)) if not seen or data.draw(st.booleans()) else np.nan for seen in trained]
     more = {"sets": True} if kind == "sets" else {"roles": ("f1", "f2")} if kind == "roles" else {}
-    check(made(rows, scores, trained=trained, **more))
+    check(make_cells(rows, scores, trained=trained, **more))
 
 
 def test_agrees_with_the_certificate_of_a_product():
@@ -108,23 +101,23 @@ def test_agrees_with_the_certificate_of_a_product():
         assert len(found.groups) == support.groups - len(support.unseen)
 
 
-def test_agrees_with_the_certificate_of_subsets(made):
+def test_agrees_with_the_certificate_of_subsets(make_cells):
     space = SubsetSpace(modules=6, max_active=3)
     everything = space.enumerate()
     chosen = np.random.default_rng(1).random(len(everything)) < 0.2
     support = certify(Listed(space, everything[chosen]))
-    cells = made([space.constituents(row) for row in everything], sets=True, trained=chosen)
+    cells = make_cells([space.constituents(row) for row in everything], sets=True, trained=chosen)
     found = support_finding(cells)
     assert found.pair_coverage == pytest.approx(support.coverage_of(2).share)
     for strength in (1, 2, 3):
         assert found.difference[strength] == pytest.approx(1 - support.coverage_of(strength).share)
 
 
-def test_a_known_hole_is_named_worst_first(made):
+def test_a_known_hole_is_named_worst_first(make_cells):
     rows = list(itertools.product(["red", "blue", "green"], ["cube", "ball", "cone"]))
     hole = {("red", "cube"), ("blue", "ball")}
     scores = [0.1 if row == ("blue", "ball") else 0.4 if row == ("red", "cube") else 0.9 for row in rows]
-    cells = made(rows, scores, columns=["colour", "shape"], trained=[row not in hole for row in rows])
+    cells = make_cells(rows, scores, columns=["colour", "shape"], trained=[row not in hole for row in rows])
     found = support_finding(cells)
     assert found.unmet == (("colour=blue", "shape=ball"), ("colour=red", "shape=cube"))
     assert found.pair_coverage == pytest.approx(7 / 9)
@@ -136,8 +129,8 @@ def test_a_known_hole_is_named_worst_first(made):
     np.testing.assert_array_equal(unmet.combinations, [1, 1])
 
 
-def test_a_value_in_a_new_role_is_seen_but_its_pairs_are_not(made):
-    cells = made(
+def test_a_value_in_a_new_role_is_seen_but_its_pairs_are_not(make_cells):
+    cells = make_cells(
         [("dog", "cat"), ("cat", "cow"), ("cow", "dog"), ("dog", "cow")],
         [0.9, 0.9, 0.2, 0.3],
         columns=["object", "object_2"],
@@ -154,22 +147,22 @@ def test_a_value_in_a_new_role_is_seen_but_its_pairs_are_not(made):
     assert pairs_in_all(cells) == 6 and found.pair_coverage == pytest.approx(2 / 6)
 
 
-def test_groups_that_never_touch(made):
+def test_groups_that_never_meet(make_cells):
     rows = [("a", "x"), ("b", "x"), ("c", "y"), ("a", "y")]
-    cells = made(rows, [1, 1, 1, 0], trained=[True, True, True, False])
+    cells = make_cells(rows, [1, 1, 1, 0], trained=[True, True, True, False])
     assert [len(group) for group in training_groups(cells)] == [3, 2]
-    assert any("2 groups that never touch" in sentence for sentence in support_finding(cells).sentences)
+    assert any("2 groups that never meet" in sentence for sentence in support_finding(cells).sentences)
 
 
-def test_nothing_is_said_where_nobody_said_what_was_trained(made):
-    assert support_finding(made([("a", "x"), ("b", "x")])) is None
+def test_without_training_combinations_there_is_no_gap(make_cells):
+    assert support_finding(make_cells([("a", "x"), ("b", "x")])) is None
 
 
-def test_nothing_trained_and_nothing_held_out(made):
+def test_nothing_trained_and_nothing_held_out(make_cells):
     rows = [("a", "x"), ("b", "y")]
-    none = support_finding(made(rows, trained=[False, False]))
+    none = support_finding(make_cells(rows, trained=[False, False]))
     assert none.size == 0 and none.groups == () and none.pair_coverage == 0 and none.difference[1] == 1
-    everything = support_finding(made(rows, trained=[True, True]))
+    everything = support_finding(make_cells(rows, trained=[True, True]))
     assert everything.difference == {1: 0, 2: 0} and everything.unmet == ()
 
 

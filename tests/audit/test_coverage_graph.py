@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from recombine.audit.coverage_facts import choose
-from recombine.audit.coverage_graph import ALONE, NOT_THERE, audit_coverage_graph, coverage_graph_tables
+from recombine.audit.coverage_graph.audit import ALONE, NOT_THERE, audit_coverage_graph, coverage_graph_tables
+from recombine.audit.coverage_graph.facts import choose
 from recombine.errors import BadInput
 
 NAMES = ["a", "b", "c", "t"]
@@ -29,9 +29,7 @@ def test_what_is_not_named_is_chosen_by_position(given, chosen):
     assert [tuple(found.columns[place] for place in one) for one in found.positions] == [chosen[0]]
 
 
-@pytest.mark.parametrize(
-    "given", [((("a",),), ("b",), None), ((("a", "b", "c"),), (), "t"), ((("x",),), (), None)]
-)
+@pytest.mark.parametrize("given", [((("a",),), ("b",), None), ((("a", "b", "c"),), (), "t"), ((("x",),), (), None)])
 def test_what_cannot_be_chosen(given):
     with pytest.raises(BadInput) as error:
         choose(NAMES, *given, "facts.csv")
@@ -71,8 +69,14 @@ def test_nothing_is_held_out():
     found, looked = audit_coverage_graph(full)
     assert found.looked_at == 0 and found.collect == () and found.chain is None
     tables = coverage_graph_tables(found, looked)
-    assert {name: len(table) for name, table in tables.items()} == {
-        "combinations": 0,
-        "fragments": 3,
-        "collect": 0,
-    }
+    assert {name: len(table) for name, table in tables.items()} == {"combinations": 0, "fragments": 3, "collect": 0}
+
+
+def test_a_finding_shows_itself_on_a_screen_and_in_a_notebook():
+    table = facts().replace({"who": {"p": "<i>p\x1b[0m"}})
+    finding, _ = audit_coverage_graph(table)
+    lines = repr(finding).splitlines()
+    assert len(lines) <= 24 and max(map(len, lines)) <= 100
+    assert lines[1].startswith("11 % of 9 untrained combinations follow from the facts (k = 1); 8 do not.")
+    page = finding._repr_html_()
+    assert "<i>" not in page and "&lt;i&gt;p" in page and "\x1b" not in page + repr(finding)

@@ -9,35 +9,34 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn.decomposition import PCA
 
-from recombine.audit import cross_fitting
-from recombine.audit.activations import Activations
 from recombine.audit.cells import Cells
-from recombine.audit.cross_fitting import FOLDS, rows_of
-from recombine.audit.decodability import decodability
+from recombine.audit.decodability import cross_fitting
+from recombine.audit.decodability.activations import Activations
+from recombine.audit.decodability.cross_fitting import FOLDS, rows_of
+from recombine.audit.decodability.linear_probe import LinearProbe
+from recombine.audit.decodability.probing import decodability
+from recombine.audit.decodability.questions import questions, spread_over_folds
 from recombine.audit.findings import DecodabilityFinding, Site
-from recombine.audit.linear_probe import LinearProbe
-from recombine.audit.questions import questions, spread_over_folds
 from recombine.errors import BadInput
 
-Made = Callable[..., Cells]
+MakeCells = Callable[..., Cells]
 GRID = list(itertools.product("abcde", "vwxyz"))
 
 
 def one_hot(cells: Cells) -> np.ndarray:
     """A column for each constituent of a combination."""
-    return (cells.parts[:, :, None] == np.arange(cells.width)).any(1).astype(float)
+    return (cells.constituents[:, :, None] == np.arange(cells.width)).any(1).astype(float)
 
 
 def with_layers(
     cells: Cells, rows: int, scores: np.ndarray | None = None, /, **layers: Callable[[np.ndarray], np.ndarray]
 ) -> Activations:
     """Activations of so many rows of each combination; a layer is a function from the rows' combinations."""
-    cell = np.repeat(np.arange(len(cells.parts)), rows)
-    values = np.zeros(len(cells.parts)) if scores is None else scores
+    cell = np.repeat(np.arange(len(cells.constituents)), rows)
+    values = np.zeros(len(cells.constituents)) if scores is None else scores
     return Activations({name: layer(cell) for name, layer in layers.items()}, cell, values[cell][:, None])
 
 
@@ -51,7 +50,7 @@ def planted(cells: Cells, noise: float, width: int = 30, seed: int = 0) -> Calla
 def memorised(cells: Cells, noise: float = 0.1, width: int = 60) -> Callable[[np.ndarray], np.ndarray]:
     """Each combination has a code of its own."""
     rng = np.random.default_rng(1)
-    codes = rng.normal(size=(len(cells.parts), width))
+    codes = rng.normal(size=(len(cells.constituents), width))
     return lambda cell: codes[cell] + noise * rng.normal(size=(len(cell), width))
 
 
@@ -65,8 +64,8 @@ def site(found: DecodabilityFinding, layer: str, factor: str) -> Site:
 
 
 @pytest.fixture(scope="module")
-def finding(made: Made) -> DecodabilityFinding:
-    cells = made(GRID)
+def finding(make_cells: MakeCells) -> DecodabilityFinding:
+    cells = make_cells(GRID)
     layers = {"noise": noise, "planted": planted(cells, 0.3), "memorised": memorised(cells)}
     return decodability(cells, with_layers(cells, 6, None, **layers), 0)
 
@@ -104,15 +103,15 @@ def test_the_layer_that_holds_the_parts_is_chosen(finding: DecodabilityFinding):
     assert "does not vary" in finding.note
 
 
-def test_it_is_deterministic(made: Made):
-    cells = made(GRID)
+def test_it_is_deterministic(make_cells: MakeCells):
+    cells = make_cells(GRID)
     activations = with_layers(cells, 2, None, planted=planted(cells, 1.0))
     assert decodability(cells, activations, 0) == decodability(cells, activations, 0)
 
 
-def test_no_combination_is_fitted_and_scored(made: Made, monkeypatch: pytest.MonkeyPatch):
+def test_no_combination_is_fitted_and_scored(make_cells: MakeCells, monkeypatch: pytest.MonkeyPatch):
     """In the probes that answer and in those that choose; and both sides of each hold every value."""
-    cells = made(GRID)
+    cells = make_cells(GRID)
     seen: list[list[np.ndarray]] = []
 
     class Watched(LinearProbe):
@@ -154,12 +153,11 @@ def test_values_are_spread_over_folds(seed: int, number: int, values: int):
     assert np.bincount(fold, minlength=FOLDS).max() <= 3 + len(parts) // 2
 
 
-def test_a_layer_is_not_chosen_where_it_is_scored(made: Made):
+def test_a_layer_is_not_chosen_where_it_is_scored(make_cells: MakeCells):
     """Among many layers of noise the best looks good; scored on other combinations, what was chosen is at chance."""
-    cells = made(GRID)
+    cells = make_cells(GRID)
     shapes = {
-        f"layer {n}": (lambda cell, n=n: np.random.default_rng([n]).normal(size=(len(cell), 8)))
-        for n in range(12)
+        f"layer {n}": (lambda cell, n=n: np.random.default_rng([n]).normal(size=(len(cell), 8))) for n in range(12)
     }
     finding = decodability(cells, with_layers(cells, 1, None, **shapes), 0)
     best = max(one.score.estimate for one in finding.sites)
@@ -169,9 +167,9 @@ def test_a_layer_is_not_chosen_where_it_is_scored(made: Made):
     assert "one row" in finding.note
 
 
-def test_intervals_cover_the_accuracy(made: Made):
+def test_intervals_cover_the_accuracy(make_cells: MakeCells):
     """Layers with a code so noisy that it is read in part: the interval holds what many more rows would give."""
-    cells = made(list(itertools.product("abcd", "wxyz", "01")))
+    cells = make_cells(list(itertools.product("abcd", "wxyz", "01")))
     many = with_layers(cells, 40, None, a=planted(cells, 3.0, 6, 0))
     truth = decodability(cells, many, 0).sites[0].score.estimate
     codes = one_hot(cells) @ np.random.default_rng(0).normal(size=(cells.width, 6))
@@ -186,11 +184,11 @@ def test_intervals_cover_the_accuracy(made: Made):
     assert inside >= 7
 
 
-def graded(made: Made, seed: int, between: float, within: float) -> tuple[Cells, Activations, list[str]]:
+def graded(make_cells: MakeCells, seed: int, between: float, within: float) -> tuple[Cells, Activations, list[str]]:
     """Combinations whose parts are written more or less loudly, in two strata; the score follows that, or the stratum."""
     rng = np.random.default_rng(seed)
     combinations = list(itertools.product(range(10), range(10)))
-    cells = made(combinations)
+    cells = make_cells(combinations)
     strata = rng.integers(2, size=100)
     loud = rng.normal(size=100)
     gain = np.exp(0.4 * loud + 1.2 * strata)
@@ -200,19 +198,19 @@ def graded(made: Made, seed: int, between: float, within: float) -> tuple[Cells,
     return cells, with_layers(cells, 4, score, a=layer), [f"s{one}" for one in strata]
 
 
-def test_a_relation_to_the_score_is_found_within_strata(made: Made):
-    cells, activations, strata = graded(made, 0, 0.0, 1.0)
+def test_a_relation_to_the_score_is_found_within_strata(make_cells: MakeCells):
+    cells, activations, strata = graded(make_cells, 0, 0.0, 1.0)
     relation = decodability(cells, activations, 0, strata=strata).relation
     assert relation is not None
     assert relation.low > 0.1 and relation.estimate > 0.3
     assert (relation.replicates, relation.method) == (100, "bootstrap")
 
 
-def test_a_relation_between_strata_alone_is_none(made: Made):
+def test_a_relation_between_strata_alone_is_none(make_cells: MakeCells):
     """Both rise from one stratum to the other: over all combinations they go together, within strata they do not."""
     found = []
     for seed in range(2):
-        cells, activations, strata = graded(made, seed, 3.0, 0.0)
+        cells, activations, strata = graded(make_cells, seed, 3.0, 0.0)
         plain = decodability(cells, activations, 0)
         assert plain.relation is not None and plain.relation.low > 0.1
         assert "No coverage strata" in plain.note
@@ -222,21 +220,19 @@ def test_a_relation_between_strata_alone_is_none(made: Made):
     assert abs(np.mean(found)) < 0.12
 
 
-def test_roles_are_read_by_place(made: Made):
+def test_roles_are_read_by_place(make_cells: MakeCells):
     """The first object is written, the second is not, though both have the same values."""
-    cells = made(list(itertools.permutations("abcdef", 2)), columns=["one", "two"], roles=["one", "two"])
+    cells = make_cells(list(itertools.permutations("abcdef", 2)), columns=["one", "two"], roles=["one", "two"])
     rng = np.random.default_rng(0)
-    first = rng.normal(size=(6, 20))[cells.parts[:, 0]]
-    activations = with_layers(
-        cells, 4, None, a=lambda cell: first[cell] + 0.3 * rng.normal(size=(len(cell), 20))
-    )
+    first = rng.normal(size=(6, 20))[cells.constituents[:, 0]]
+    activations = with_layers(cells, 4, None, a=lambda cell: first[cell] + 0.3 * rng.normal(size=(len(cell), 20)))
     found = decodability(cells, activations, 0)
     assert site(found, "a", "one").score.estimate > 0.9
     assert site(found, "a", "two").score.estimate < 0.5
 
 
-def test_a_set_is_read_value_by_value(made: Made):
-    cells = made([one for size in (1, 2, 3) for one in itertools.combinations("abcdef", size)], sets=True)
+def test_a_set_is_read_value_by_value(make_cells: MakeCells):
+    cells = make_cells([one for size in (1, 2, 3) for one in itertools.combinations("abcdef", size)], sets=True)
     layers = {"planted": planted(cells, 0.3), "noise": noise, "memorised": memorised(cells)}
     found = decodability(cells, with_layers(cells, 4, None, **layers), 0)
     assert site(found, "planted", "parts").chance == 0.5
@@ -245,45 +241,45 @@ def test_a_set_is_read_value_by_value(made: Made):
     assert site(found, "memorised", "parts").selectivity < -0.2
 
 
-def test_rare_values_are_left_out_and_said(made: Made):
-    cells = made([*GRID, ("q", "v"), ("r", "w")])
+def test_rare_values_are_left_out_with_a_note(make_cells: MakeCells):
+    cells = make_cells([*GRID, ("q", "v"), ("r", "w")])
     found = decodability(cells, with_layers(cells, 3, None, a=planted(cells, 0.3)), 0)
     assert "2 values of f0 in a single combination" in found.note
     assert site(found, "a", "f0").chance == pytest.approx(0.2)
     assert site(found, "a", "f0").score.estimate > 0.9
 
 
-def test_too_little_is_said_and_nothing_breaks(made: Made):
-    few = made(GRID[:6])
+def test_too_little_data_gives_a_note_and_no_error(make_cells: MakeCells):
+    few = make_cells(GRID[:6])
     found = decodability(few, with_layers(few, 2, None, a=noise), 0)
     assert (found.sites, found.chosen, found.relation) == ((), {}, None)
-    assert "Activations are there for 6 combinations; 10 are needed" in found.note
+    assert "There are activations of 6 combinations; 10 are needed" in found.note
     # Every value is in one combination only.
-    alone = made([(n, n) for n in range(15)])
+    alone = make_cells([(n, n) for n in range(15)])
     found = decodability(alone, with_layers(alone, 2, None, a=noise), 0)
     assert found.sites == () and found.relation is None
-    assert "f0 has too few values" in found.note
-    cells = made(GRID)
+    assert "f0 cannot be decoded: too few of its values" in found.note
+    cells = make_cells(GRID)
     found = decodability(cells, with_layers(cells, 2, None, a=lambda cell: np.ones((len(cell), 3))), 0)
     assert found.sites == () and "Layer a is the same in all rows" in found.note
 
 
-def test_rows_that_are_not_numbers_and_missing_scores(made: Made):
-    cells = made(GRID)
+def test_rows_that_are_not_numbers_and_missing_scores(make_cells: MakeCells):
+    cells = make_cells(GRID)
     activations = with_layers(cells, 3, np.arange(25.0), a=planted(cells, 0.5), b=noise)
     activations.layers["a"][4] = np.nan
     activations.scores[:30] = np.nan
     found = decodability(cells, activations, 0)
-    assert "activations are not numbers: 1 row." in found.note
+    assert "activations are not finite: 1 row." in found.note
     assert found.relation is not None and found.relation.replicates == 15
     assert all(math.isfinite(one.control) for one in found.sites)
 
 
-def test_much_is_made_less_and_said(made: Made, monkeypatch: pytest.MonkeyPatch):
+def test_large_layers_are_reduced_with_a_note(make_cells: MakeCells, monkeypatch: pytest.MonkeyPatch):
     """Fewer rows, and of a wide layer the directions in which it varies most, as scikit-learn finds them."""
     monkeypatch.setattr(cross_fitting, "MOST_FEATURES", 20)
     monkeypatch.setattr(cross_fitting, "MOST_ROWS", 120)
-    cells = made(GRID)
+    cells = make_cells(GRID)
     activations = with_layers(cells, 8, None, a=planted(cells, 0.3, width=60), b=noise)
     rows, _ = rows_of(cells, activations, np.random.default_rng([0, 5]))
     assert rows is not None
@@ -293,15 +289,15 @@ def test_much_is_made_less_and_said(made: Made, monkeypatch: pytest.MonkeyPatch)
     whole = PCA().fit(activations.layers["a"]).explained_variance_
     assert kept > 0.95 * whole[:20].sum()
     found = decodability(cells, activations, 0)
-    assert "Of 200 rows with activations 120 were looked at" in found.note
-    assert "Of layers wider than 20 the 20 directions" in found.note
+    assert "120 of 200 rows with activations were used" in found.note
+    assert "Layers wider than 20 were reduced to the 20 directions" in found.note
     assert site(found, "a", "f0").score.estimate > 0.9
 
 
-def test_a_factor_of_very_many_values(made: Made):
-    cells = made([(number // 2, number % 4) for number in range(240)])
+def test_a_factor_of_very_many_values(make_cells: MakeCells):
+    cells = make_cells([(number // 2, number % 4) for number in range(240)])
     found = decodability(cells, with_layers(cells, 1, None, a=planted(cells, 0.1)), 0)
-    assert "f0 has 120 values; its decodability is that of the 100" in found.note
+    assert "f0 has 120 values; decodability covers the 100" in found.note
     assert site(found, "a", "f1").score.estimate > 0.9
 
 

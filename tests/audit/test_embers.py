@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from scipy import special
 
-from recombine.audit.embers import COLUMNS, embers_findings, levels
-from recombine.audit.embers_regression import UNIT
+from recombine.audit.embers.findings import COLUMNS, embers_findings, levels
+from recombine.audit.embers.regression import UNIT
 from recombine.errors import BadInput
 from recombine.language.items import make_items
 
@@ -145,14 +145,14 @@ def test_few_texts_decide_nothing():
     items = make_items(2, tasks=["decode", "encode"])
     found = embers_findings(table(items, np.random.default_rng(0), output=3.0))
     assert set(words(found).values()) == {"inconclusive"}
-    assert "6 of the at least 10 texts" in found.verdicts[1].note
+    assert "6 texts; a verdict needs at least 10" in found.verdicts[1].note
 
 
 def test_tasks_that_are_all_right_are_left_out_of_the_regression(items):
     made = table(items, np.random.default_rng(4), output=1.0)
     made.loc[made["task"] == "sorting", "correct"] = 1
     found = embers_findings(made)
-    assert any("All right or all wrong" in note and "sorting" in note for note in found.notes)
+    assert any("all answers are right or all are wrong" in note and "sorting" in note for note in found.notes)
     assert weight(found, "output log-probability").low > 0
 
 
@@ -165,24 +165,22 @@ def test_a_variant_that_is_always_wrong_has_a_finite_weight():
     assert math.isfinite(weight(found, "common variant").high)
 
 
-def test_unknown_probabilities_are_told(items):
+def test_unknown_probabilities_are_noted(items):
     made = table(items, np.random.default_rng(6))
     made.loc[:9, "output_logprob"] = math.nan
     found = embers_findings(made)
     told = f"10 of {len(made)} answers have no output log-probability"
     assert any(note.startswith(told) for note in found.notes)
     for column in ("input", "output"):
-        found = embers_findings(
-            table(items, np.random.default_rng(6)).assign(**{f"{column}_logprob": math.nan})
-        )
+        found = embers_findings(table(items, np.random.default_rng(6)).assign(**{f"{column}_logprob": math.nan}))
         assert f"{len(made)} of {len(made)} answers have no {column} log-probability" in found.notes[0]
-        assert "No answer has both log-probabilities: no regression." in found.notes
+        assert "No answer has both log-probabilities, so there is no regression." in found.notes
         assert not any("right and wrong" in note for note in found.notes)
     bare = embers_findings(made.assign(output_logprob=math.nan, input_logprob=math.nan))
     assert bare.weights == () and words(bare)["common-task"] in ("equivalent", "inconclusive")
 
 
-def test_lengths_that_go_with_probability_are_told(items):
+def test_lengths_that_go_with_probability_are_noted(items):
     made = table(items, np.random.default_rng(7))
     longer = made.assign(output_length=made["output_length"] + (made["output_logprob"] < -20) * 9)
     assert not any("characters" in note for note in embers_findings(made).notes)
@@ -196,3 +194,13 @@ def test_what_is_no_table(items):
         embers_findings(made.drop(columns="group"))
     with pytest.raises(BadInput, match="no answers"):
         embers_findings(made.iloc[:0])
+
+
+def test_findings_show_themselves_on_a_screen_and_in_a_notebook(items):
+    made = table(items, np.random.default_rng(0), common=1.0).replace({"task": {"sorting": "<i>sorting"}})
+    found = embers_findings(made.assign(output_length=np.arange(len(made)) % 7))
+    lines = repr(found).splitlines()
+    assert len(lines) <= 24 and max(map(len, lines)) <= 100
+    assert lines[0].startswith("Embers: ") and any("supported: The common variant" in line for line in lines)
+    page = found._repr_html_()
+    assert "<i>" not in page and page.count("<tr>") == 1 + len(found.verdicts)

@@ -7,7 +7,7 @@ import pytest
 from scipy import special
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from recombine.audit.linear_probe import LinearProbe
+from recombine.audit.decodability.linear_probe import LinearProbe
 
 
 def drawn(rows: int, features: int, values: int, seed: int = 0):
@@ -27,9 +27,9 @@ def test_against_scikit_learn(rows: int, features: int, strength: float):
     within = sum(((values[labels == k] - values[labels == k].mean(0)) ** 2).sum() for k in range(3))
     total = ((values - values.mean(0)) ** 2).sum()
     ratio = strength * total / within
-    theirs = LinearDiscriminantAnalysis(
-        solver="lsqr", shrinkage=ratio / (1 + ratio), priors=np.full(3, 1 / 3)
-    ).fit(values, labels)
+    theirs = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=ratio / (1 + ratio), priors=np.full(3, 1 / 3)).fit(
+        values, labels
+    )
     # Their spread divides by n, ours by n - 3, and is without the (1 - s).
     whole = (rows - 3) / rows / (1 + ratio)
     expected = special.log_softmax(theirs.decision_function(new) * whole, axis=1)
@@ -58,7 +58,7 @@ def test_questions_do_not_disturb_each_other():
     np.testing.assert_array_equal(second, together[1])
 
 
-def test_values_in_a_row_are_told_apart():
+def test_ordered_values_are_distinguished():
     """Counts along one line: the largest output of a map to one-hot values would never name the middle ones."""
     rng = np.random.default_rng(0)
     labels = np.arange(200) % 5

@@ -17,9 +17,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from recombine.audit import asked_space as asking
+from recombine.audit.asking import space as asking
+from recombine.audit.asking.ask import ask_model, audit_model
 from recombine.audit.findings import Audit
-from recombine.audit.models import ask_model, audit_model
 from recombine.errors import BadInput
 from recombine.models.mlp import MLP
 from recombine.spaces.product import ProductSpace
@@ -29,9 +29,7 @@ torch: Any = importlib.import_module("torch") if importlib.util.find_spec("torch
 needs_torch = pytest.mark.skipif(torch is None, reason="PyTorch is an extra")
 COLOURS, SHAPES = ["red", "green", "blue", "grey"], ["cube", "ball", "cone", "ring"]
 SPACE = {"colour": COLOURS, "shape": SHAPES}
-TRAINED = [
-    one for one in itertools.product(COLOURS, SHAPES) if one not in {("red", "ring"), ("blue", "ball")}
-]
+TRAINED = [one for one in itertools.product(COLOURS, SHAPES) if one not in {("red", "ring"), ("blue", "ball")}]
 
 
 def picture(combination: dict[str, str], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -55,7 +53,7 @@ def fails_on_one(values: np.ndarray) -> np.ndarray:
 
 class TestFunction:
     def test_what_it_cannot_do_is_in_the_table(self):
-        asked = ask_model(fails_on_one, SPACE, picture, both_right, trained=TRAINED, repeats=3)
+        asked = ask_model(fails_on_one, SPACE, picture, both_right, train=TRAINED, repeats=3)
         assert len(asked.frame) == 16 * 3
         means = asked.frame.groupby(["colour", "shape"])["score"].mean()
         assert means["red", "ring"] == 0
@@ -80,7 +78,7 @@ class TestFunction:
         assert not (other["score"] == whole["score"]).any()
         assert whole["score"].nunique() == len(whole)
 
-    def test_failures_are_missing_and_said(self):
+    def test_failures_are_missing_with_a_note(self):
         def unreliable(values: np.ndarray) -> np.ndarray:
             if values[2] > 0.5:
                 raise ConnectionError("timed out")
@@ -93,13 +91,11 @@ class TestFunction:
         assert "ConnectionError: timed out" in asked.notes[0] and "ValueError" in asked.notes[0]
         assert asked.notes[1].startswith("Without any answer: red + cube, ")
 
-    def test_if_all_fail_the_first_error_is_told(self):
+    def test_if_all_fail_the_first_error_is_shown(self):
         def broken(values: np.ndarray) -> None:
             raise KeyError("endpoint")
 
-        with pytest.raises(
-            BadInput, match="All 64 calls failed, the first with KeyError: 'endpoint'"
-        ) as caught:
+        with pytest.raises(BadInput, match="All 64 calls failed, the first with KeyError: 'endpoint'") as caught:
             ask_model(broken, SPACE, picture, both_right)
         assert isinstance(caught.value.__cause__, KeyError)
 
@@ -140,7 +136,7 @@ class TestFunction:
         asked = ask_model(fails_on_one, SPACE, picture, scores, repeats=1)
         assert asked.scores == ("colour right", "both")
         assert asked.frame[["colour right", "both"]].dtypes.map(str).tolist() == ["float64"] * 2
-        with pytest.raises(BadInput, match="names that are no factor's"):
+        with pytest.raises(BadInput, match="Names of scores must differ from the factors"):
             ask_model(fails_on_one, SPACE, picture, {"shape": both_right})
 
 
@@ -164,7 +160,7 @@ class TestTorch:
 
     def test_it_is_asked_and_looked_into(self):
         model = self.module()
-        asked = ask_model(model, SPACE, picture, both_right, trained=TRAINED, batch=10)
+        asked = ask_model(model, SPACE, picture, both_right, train=TRAINED, batch=10)
         means = asked.frame.groupby(["colour", "shape"])["score"].mean()
         assert means["red", "ring"] == 0 and (means.drop(("red", "ring")) == 1).all()
         assert {name: values.shape for name, values in asked.layers.items()} == {
@@ -210,7 +206,7 @@ class TestTorch:
         with pytest.raises(BadInput, match="differ in shape"):
             ask_model(Two(), SPACE, lambda one, rng: (np.ones(next(lengths)), None), both_right)
 
-    def test_layers_of_unequal_width_are_left_out_and_said(self):
+    def test_layers_of_unequal_width_are_left_out_with_a_note(self):
         torch = self.torch
 
         def grown(one: Any, rng: np.random.Generator) -> Any:
@@ -220,7 +216,7 @@ class TestTorch:
         model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Tanh())
         score = lambda output, target: float(output.mean())  # noqa: E731
         asked = ask_model(model, SPACE, grown, score, batch=1, pool="none", repeats=1)
-        assert asked.layers == {} and "were left out: 0, 1." in asked.notes[0]
+        assert asked.layers == {} and "not of one width in every call: 0, 1." in asked.notes[0]
         assert set(ask_model(model, SPACE, grown, score, batch=1, repeats=1).layers) == {"0", "1"}
 
 
@@ -238,21 +234,17 @@ class TestEstimator:
         asked = ask_model(model, SPACE, told, lambda output, target: output == target)
         assert (asked.frame["score"] == 1).all()
         where = list(model.classes_)
-        sure = ask_model(
-            model, SPACE, told, lambda output, target: output[where.index(target)], method="predict_proba"
-        )
+        sure = ask_model(model, SPACE, told, lambda output, target: output[where.index(target)], method="predict_proba")
         assert sure.frame["score"].between(0.25, 1).all()
         with pytest.raises(BadInput, match="did you mean 'predict_proba'"):
             ask_model(model, SPACE, told, both_right, method="predict_prob")
-        with pytest.raises(BadInput, match="does not show its layers"):
+        with pytest.raises(BadInput, match="does not expose its layers"):
             ask_model(model, SPACE, told, both_right, layers=["0"])
 
     def test_rows_by_name(self):
-        frame = asking.asked_space(SPACE).table(asking.asked_space(SPACE).chosen(None, 0))
+        frame = asking.named_space(SPACE).table(asking.named_space(SPACE).choose(None, 0))
         model = make_pipeline(OneHotEncoder(), LogisticRegression()).fit(pd.DataFrame(frame), frame["shape"])
-        asked = ask_model(
-            model, SPACE, lambda one, rng: (one, one["shape"]), lambda output, target: output == target
-        )
+        asked = ask_model(model, SPACE, lambda one, rng: (one, one["shape"]), lambda output, target: output == target)
         assert (asked.frame["score"] == 1).all()
 
 
@@ -269,7 +261,7 @@ class TestEquinox:
             assert output.shape == (4, 2)
             return output.mean()
 
-        asked = ask_model(network, space, make, mean, repeats=3, trained=lambda one: 4 not in one, batch=8)
+        asked = ask_model(network, space, make, mean, repeats=3, train=lambda one: 4 not in one, batch=8)
         assert asked.sets == ("modules",) and asked.factors == ()
         assert len(asked.frame) == 15 * 3
         assert asked.train is not None and len(asked.train) == 10
@@ -281,9 +273,7 @@ class TestEquinox:
         (code, inputs), _ = make((3, 4), np.random.default_rng([0, zlib.crc32(b"3 + 4"), 2]))
         output, trace = network.trace(jnp.asarray(code), jnp.asarray(inputs))
         assert asked.frame["score"].iloc[-1] == pytest.approx(float(output.mean()), rel=1e-4)
-        np.testing.assert_allclose(
-            asked.layers["hidden 2"][-1], trace["hidden 2"].mean(0), rtol=1e-4, atol=1e-6
-        )
+        np.testing.assert_allclose(asked.layers["hidden 2"][-1], trace["hidden 2"].mean(0), rtol=1e-4, atol=1e-6)
         with pytest.raises(BadInput, match="did you mean 'hidden 1'"):
             ask_model(network, space, make, mean, layers=["hidden1"])
 
@@ -301,18 +291,18 @@ class TestEquinox:
 class TestSpaces:
     def test_combinations_as_the_user_has_them(self):
         space = ProductSpace(factors=SPACE)
-        mine = asking.asked_space(SPACE)
+        mine = asking.named_space(SPACE)
         rows = space.enumerate()[[3, 9]]
         expected = [{"colour": "red", "shape": "ring"}, {"colour": "blue", "shape": "ball"}]
-        assert mine.given(rows) == expected
-        assert mine.given([("red", "ring"), {"shape": "ball", "colour": "blue"}, ("red", "ring")]) == expected
-        assert asking.asked_space(space).given(rows) == expected
-        subsets = asking.asked_space(SubsetSpace(modules=6, max_active=3))
-        assert subsets.given([{4, 1}, (2,), [1, 4]]) == [(1, 4), (2,)]
-        assert subsets.given(np.array([[1, 4, 6]])) == [(1, 4)]
-        numbers = asking.asked_space({"size": [1, 2], "step": 3})
-        assert numbers.chosen(None, 0)[-1] == {"size": 2, "step": 2}, "values keep their type"
-        assert numbers.given([("1", "2")]) == [{"size": 1, "step": 2}]
+        assert mine.checked(rows) == expected
+        assert mine.checked([("red", "ring"), {"shape": "ball", "colour": "blue"}, ("red", "ring")]) == expected
+        assert asking.named_space(space).checked(rows) == expected
+        subsets = asking.named_space(SubsetSpace(modules=6, max_active=3))
+        assert subsets.checked([{4, 1}, (2,), [1, 4]]) == [(1, 4), (2,)]
+        assert subsets.checked(np.array([[1, 4, 6]])) == [(1, 4)]
+        numbers = asking.named_space({"size": [1, 2], "step": 3})
+        assert numbers.choose(None, 0)[-1] == {"size": 2, "step": 2}, "values keep their type"
+        assert numbers.checked([("1", "2")]) == [{"size": 1, "step": 2}]
 
     @pytest.mark.parametrize(
         ("given", "message"),
@@ -327,25 +317,25 @@ class TestSpaces:
     )
     def test_wrong_ones_are_refused(self, given: Any, message: str):
         with pytest.raises(BadInput, match=message):
-            asking.asked_space(SPACE).given(given)
+            asking.named_space(SPACE).checked(given)
 
     @pytest.mark.parametrize("space", [7, {}, {"a": "xyz"}, {"a": []}, {"a": [1, "1"]}, {"a": 1.5}])
     def test_wrong_spaces_are_refused(self, space: Any):
         with pytest.raises(BadInput):
-            asking.asked_space(space)
+            asking.named_space(space)
 
     def test_large_spaces_are_drawn_from(self):
-        large = asking.asked_space({f"f{n}": 10 for n in range(20)})
-        drawn = large.chosen(None, 0)
+        large = asking.named_space({f"f{n}": 10 for n in range(20)})
+        drawn = large.choose(None, 0)
         assert len(drawn) == asking.MOST == len({tuple(one.values()) for one in drawn})
-        subsets = asking.asked_space(SubsetSpace(modules=60, max_active=5)).chosen(30, 0)
+        subsets = asking.named_space(SubsetSpace(modules=60, max_active=5)).choose(30, 0)
         assert len(set(subsets)) == 30
-        assert len(asking.asked_space(SPACE).chosen(7, 0)) == 7
+        assert len(asking.named_space(SPACE).choose(7, 0)) == 7
         with pytest.raises(BadInput, match="nothing to compare"):
-            asking.asked_space(SPACE).chosen(1, 0)
+            asking.named_space(SPACE).choose(1, 0)
 
 
-def test_other_mistakes_are_told():
+def test_other_mistakes_are_explained():
     with pytest.raises(BadInput, match="got a int"):
         ask_model(3, SPACE, picture, both_right)
     with pytest.raises(BadInput, match="an input and a target"):
@@ -354,8 +344,8 @@ def test_other_mistakes_are_told():
         ask_model(fails_on_one, SPACE, picture, both_right, repeats=0)
     with pytest.raises(BadInput, match="batch=0"):
         ask_model(fails_on_one, SPACE, picture, both_right, batch=0)
-    with pytest.raises(BadInput, match="No combination was trained on"):
-        ask_model(fails_on_one, SPACE, picture, both_right, trained=[])
+    with pytest.raises(BadInput, match="`train` names no combination"):
+        ask_model(fails_on_one, SPACE, picture, both_right, train=[])
 
 
 @needs_torch
@@ -364,7 +354,7 @@ def test_the_audit_of_a_torch_module():
     model = TestTorch().module()
     said: list[str] = []
     found = audit_model(
-        model, SPACE, picture, both_right, trained=TRAINED, on=lambda what, done=None: said.append(what)
+        model, SPACE, picture, both_right, train=TRAINED, progress=lambda what, done=None: said.append(what)
     )
     assert isinstance(found, Audit)
     assert (found.source, found.combinations, found.rows) == ("Sequential", 16, 64)
@@ -386,8 +376,15 @@ def test_the_audit_of_sets_of_modules():
         space,
         lambda one, rng: (set(one), None),
         lambda output, target: float(5 not in output or len(output) < 2),
-        trained=lambda one: 5 not in one,
+        train=lambda one: 5 not in one,
         repeats=2,
     )
     assert found.combinations == 21
     assert found.support is not None and any("5" in one for one in found.support.unseen)
+
+
+def test_answers_show_themselves_and_training_may_be_a_frame():
+    answers = ask_model(fails_on_one, SPACE, picture, both_right, train=pd.DataFrame(TRAINED, columns=[*SPACE]))
+    assert answers.train is not None and len(answers.train) == 14
+    assert repr(answers) == "ModelAnswers: 64 answers (colour, shape, score), activations of 0 layers"
+    assert "<td>red</td>" in answers._repr_html_()

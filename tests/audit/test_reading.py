@@ -13,11 +13,10 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from recombine.audit.cells import NOTHING, Cells
-from recombine.audit.reading import read_cells, read_rows
+from recombine.audit.reading.read import read_cells, read_rows
 
 HUMAN = Path(__file__).parents[2].parent / "shared/data/text_to_image_human.csv"
 
@@ -142,15 +141,11 @@ def same(one: Cells, other: Cells) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_gives_the_same_cells(form, tmp_path):
     source = FORMS[form](tmp_path, frame())
-    asked = {
-        "factors": ["colour", "count"],
-        "scores": ["success", "quality"],
-        "where": "kind = 'a' AND count < 11",
-    }
+    asked = {"factors": ["colour", "count"], "scores": ["success", "quality"], "where": "kind = 'a' AND count < 11"}
     cells = read_cells(source, **asked)
     assert [factor.values for factor in cells.factors] == [("blue", "red"), ("2", "10")]
-    assert cells.parts.tolist() == [[0, 2], [1, 2], [1, 3]]
-    assert cells.place == ("colour", "count")
+    assert cells.constituents.tolist() == [[0, 2], [1, 2], [1, 3]]
+    assert cells.slots == ("colour", "count")
     assert cells.binary == (True, False)
     assert cells.count.tolist() == [1, 2, 1]
     np.testing.assert_allclose(cells.mean, [[1, 1.5], [0.5, 0.375], [1, 3]])
@@ -159,10 +154,10 @@ def test_every_form_gives_the_same_cells(form, tmp_path):
     same(cells, read_cells(frame(), **asked))
 
 
-def test_what_was_set_aside_is_said():
+def test_rows_that_are_left_out_are_noted():
     notes = " ".join(read_cells(frame(), factors=["colour", "count"], scores=["success", "quality"]).notes)
-    assert "1 row of 7 of the table lacks a value of a factor and is set aside (colour: 1)." in notes
-    assert "1 row without a score is not counted as evaluated (quality: 1)." in notes
+    assert "1 row of 7 of the table lacks the value of a factor and is left out (colour: 1)." in notes
+    assert "1 row without a score does not count as evaluated (quality: 1)." in notes
     assert "between 1 and 2 rows" in notes
 
 
@@ -171,10 +166,10 @@ def test_values_are_as_written(tmp_path):
     path.write_text("code,score\n007,1\n7,0\n7.0,1\n1e1,1\n")
     cells = read_cells(path, factors=["code"], scores=["score"], where="code >= 7")
     assert cells.factors[0].values == ("007", "7", "7.0", "1e1")
-    assert any("'007', '7', '7.0'" in note and "kept apart" in note for note in cells.notes)
+    assert any("'007', '7', '7.0'" in note and "count as different" in note for note in cells.notes)
 
 
-def test_spellings_and_many_values_are_said(tmp_path):
+def test_similar_spellings_and_many_values_are_noted(tmp_path):
     names = [f"v{n}" for n in range(1200)] + ["Red", "red ", "RED"]
     cells = read_cells(pd.DataFrame({"name": names, "score": 1.5}), factors=["name"], scores=["score"])
     notes = " ".join(cells.notes)
@@ -186,8 +181,8 @@ def test_roles_share_their_values():
     data = pd.DataFrame({"a": ["x", "y", "z", None], "b": ["y", "x", "x", "x"], "s": [1, 0, 1, 1]})
     cells = read_cells(data, factors=[], roles={"thing": ["a", "b"]}, scores=["s"])
     assert cells.factors[0].values == ("x", "y", "z")
-    assert cells.factors[0].kind == "roles" and cells.place == ("a", "b")
-    assert cells.parts.tolist() == [[0, 1], [1, 0], [2, 0]]
+    assert cells.factors[0].kind == "roles" and cells.slots == ("a", "b")
+    assert cells.constituents.tolist() == [[0, 1], [1, 0], [2, 0]]
     assert cells.name(0) == "a=x + b=y"
     listed = read_cells(data, factors=["thing"], roles={"thing": ["a", "b"]}, scores=["s"])
     same(cells, listed)
@@ -208,8 +203,8 @@ SETS = {
 def test_sets_in_any_order_are_one_combination(written):
     data = pd.DataFrame({"on": SETS[written], "s": [1.0, 2.0, 3.0, 4.0, 5.0]})
     cells = read_cells(data, factors=[], sets=["on"], scores=["s"])
-    assert cells.factors[0].values == ("a", "b", "c") and cells.place == ("on", "on", "on")
-    got = {tuple(part for part in row if part != NOTHING): n for n, row in enumerate(cells.parts.tolist())}
+    assert cells.factors[0].values == ("a", "b", "c") and cells.slots == ("on", "on", "on")
+    got = {tuple(part for part in row if part != NOTHING): n for n, row in enumerate(cells.constituents.tolist())}
     assert set(got) == {(), (2,), (0, 1), (0, 1, 2)}
     both = got[0, 1]
     assert cells.count[both] == 2 and cells.mean[both, 0] == 1.5 and cells.spread[both, 0] == 0.5
@@ -223,22 +218,14 @@ def test_a_column_of_sets_has_one_separator():
 def test_a_training_table_marks_and_adds_combinations(tmp_path):
     train = tmp_path / "train.csv"
     train.write_text("colour,count\nred,2\nred,2\nyellow,3\n,2\n")
-    cells = read_cells(
-        frame(), factors=["colour", "count"], scores=["success"], where="kind = 'a'", train=train
-    )
+    cells = read_cells(frame(), factors=["colour", "count"], scores=["success"], where="kind = 'a'", train=train)
     assert cells.trained is not None
     by_name = {cells.name(n): n for n in range(len(cells.count))}
-    assert [cells.trained[by_name[name]] for name in ("red + 2", "yellow + 3", "blue + 2")] == [
-        True,
-        True,
-        False,
-    ]
+    assert [cells.trained[by_name[name]] for name in ("red + 2", "yellow + 3", "blue + 2")] == [True, True, False]
     only = by_name["yellow + 3"]
     assert cells.count[only] == 0 and np.isnan(cells.mean[only]).all() and not cells.spread[only].any()
     notes = " ".join(cells.notes)
-    assert (
-        "The filter was not applied to train.csv" in notes and "1 trained combination has no score." in notes
-    )
+    assert "The filter was not applied to train.csv" in notes and "1 trained combination has no score." in notes
     assert "1 row of 4 of train.csv lacks" in notes
 
 
@@ -255,9 +242,7 @@ def test_a_split_column_and_rows_of_both():
     assert [cells.name(n) for n in range(4)] == ["w", "x", "y", "z"]
     assert cells.trained.tolist() == [False, True, False, True]
     assert cells.count.tolist() == [1, 2, 1, 0]
-    assert any(
-        "1 combination has trained and held-out rows and counts as trained." in note for note in cells.notes
-    )
+    assert any("1 combination has trained and held-out rows and counts as trained." in note for note in cells.notes)
     several = read_cells(data, factors=["a"], scores=["s"], split=("split", ("train", "valid")))
     assert several.trained is not None and several.trained.tolist() == [True, True, False, True]
     every = read_cells(data, factors=["a"], scores=["s"], split=("split", ("train", "valid", "test")))
@@ -297,9 +282,7 @@ def test_names_of_files_and_columns_are_taken_literally(tmp_path):
     path = folder / "[a]*'; --.csv"
     (folder / "a.csv").rename(path)
     (folder / "a'; --.csv").write_text("other\n1\n")
-    cells = read_cells(
-        path, factors=["object", "#f0"], scores=["score"], where="score >= 0 AND \"#f0\" <> 'z'"
-    )
+    cells = read_cells(path, factors=["object", "#f0"], scores=["score"], where="score >= 0 AND \"#f0\" <> 'z'")
     assert [factor.values for factor in cells.factors] == [("1", "2"), ("p", "q")]
 
 
@@ -318,9 +301,7 @@ def test_a_filter_on_a_column_that_is_numbers_at_first(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["a,s,id", *rows]))
     assert read_cells(path, factors=["a"], scores=["s"], where="id = '5' OR id = 'last'").count.sum() == 2
-    assert (
-        read_cells(path, factors=["a"], scores=["s"], where="TRY_CAST(id AS DOUBLE) < 10").count.sum() == 10
-    )
+    assert read_cells(path, factors=["a"], scores=["s"], where="TRY_CAST(id AS DOUBLE) < 10").count.sum() == 10
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -351,17 +332,15 @@ def test_cells_are_what_pandas_groups(rows, form, tmp_path):
         source = FORMS[form](tmp_path, data)
     cells, found = read_rows(source, factors=["a", "b"], scores=["s"])
     values = [value for factor in cells.factors for value in factor.values]
-    got = {tuple(values[part] for part in row): n for n, row in enumerate(cells.parts)}
+    got = {tuple(values[part] for part in row): n for n, row in enumerate(cells.constituents)}
     assert set(got) == set(groups.groups)
     for name, scores in groups:
         n = got[name]
         assert cells.count[n] == len(scores)
         np.testing.assert_allclose(cells.mean[n, 0], scores.mean(), rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(
-            cells.spread[n, 0], ((scores - scores.mean()) ** 2).sum(), rtol=1e-6, atol=1e-6
-        )
+        np.testing.assert_allclose(cells.spread[n, 0], ((scores - scores.mean()) ** 2).sum(), rtol=1e-6, atol=1e-6)
     assert found.row.tolist() == whole.index.tolist() and found.total == len(data)
-    assert [tuple(values[p] for p in cells.parts[c]) for c in found.cell] == [
+    assert [tuple(values[p] for p in cells.constituents[c]) for c in found.cell] == [
         (a, b) for a, b in zip(whole["a"], whole["b"], strict=True)
     ]
     np.testing.assert_array_equal(found.scores[:, 0], whole["s"])
@@ -370,11 +349,7 @@ def test_cells_are_what_pandas_groups(rows, form, tmp_path):
 def test_rows_know_their_cell_and_key(tmp_path):
     data = frame().assign(id=[f"k{n}" for n in range(7)])
     cells, rows = read_rows(
-        FORMS["csv"](tmp_path, data),
-        factors=["colour", "count"],
-        scores=["quality"],
-        where="kind = 'a'",
-        key="id",
+        FORMS["csv"](tmp_path, data), factors=["colour", "count"], scores=["quality"], where="kind = 'a'", key="id"
     )
     assert rows.row.tolist() == [0, 1, 3, 5] and rows.total == 7
     assert rows.key == ("k0", "k1", "k3", "k5")
@@ -384,9 +359,7 @@ def test_rows_know_their_cell_and_key(tmp_path):
 
 def test_reading_twice_gives_the_same_bits(tmp_path):
     rng = np.random.default_rng(0)
-    data = pd.DataFrame(
-        {"a": rng.integers(0, 9, 5000), "b": rng.integers(0, 9, 5000), "s": rng.normal(size=5000)}
-    )
+    data = pd.DataFrame({"a": rng.integers(0, 9, 5000), "b": rng.integers(0, 9, 5000), "s": rng.normal(size=5000)})
     path = FORMS["csv"](tmp_path, data)
     first, second = (read_cells(path, factors=["a", "b"], scores=["s"]) for _ in range(2))
     assert first.mean.tobytes() == second.mean.tobytes() and first.spread.tobytes() == second.spread.tobytes()
@@ -417,8 +390,15 @@ def test_the_table_of_judged_images(kind):
 
 def test_json_of_records_that_differ(tmp_path):
     path = tmp_path / "t.jsonl"
-    path.write_text(
-        "\n".join(json.dumps(r) for r in [{"a": "x", "s": 1}, {"s": 0, "a": "y", "on": ["p"]}, {"a": "z"}])
-    )
+    path.write_text("\n".join(json.dumps(r) for r in [{"a": "x", "s": 1}, {"s": 0, "a": "y", "on": ["p"]}, {"a": "z"}]))
     cells = read_cells(path, factors=["a"], scores=["s"])
     assert cells.count.tolist() == [1, 1]
+
+
+def test_cells_show_themselves_on_a_screen_and_in_a_notebook():
+    names = ["<i>\x1b[0m", *(f"v{n}" for n in range(1199))]
+    cells = read_cells(pd.DataFrame({"name": names, "score": 0.5}), factors=["name"], scores=["score"])
+    lines = repr(cells).splitlines()
+    assert lines[0] == "Cells: 1,200 combinations (unknown trained), 1,200 scored rows, scores score"
+    assert lines[1].startswith("  name: 1,200 (<i>\\x1b[0m, v0, v1, v10 and 1,196 more)") and len(lines) == 2
+    assert "<i>" not in cells._repr_html_() and "&lt;i&gt;" in cells._repr_html_()

@@ -10,14 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from recombine.audit.reading import read_cells
+from recombine.audit.reading.read import read_cells
 from recombine.errors import BadInput
 
 
 def good() -> pd.DataFrame:
-    return pd.DataFrame(
-        {"colour": ["red", "blue", "red"], "object": ["cube", "cube", "ball"], "s": [1, 0, 1]}
-    )
+    return pd.DataFrame({"colour": ["red", "blue", "red"], "object": ["cube", "cube", "ball"], "s": [1, 0, 1]})
 
 
 def refused(source, match: str, **changes) -> BadInput:
@@ -42,13 +40,13 @@ def refused(source, match: str, **changes) -> BadInput:
         ({"scores": ["colour"]}, "'colour' is named more than once"),
         ({"scores": ["s", "s"]}, "'s' is named more than once"),
         ({"roles": {"thing": ["object", "colour"]}}, "named more than once"),
-        ({"sets": ["thing"], "roles": {"thing": ["a", "b"]}}, "roles and is a set"),
+        ({"sets": ["thing"], "roles": {"thing": ["a", "b"]}}, "both as roles and as a set"),
         ({"split": ("part", "train")}, "no column 'part'"),
         ({"split": ("colour", "train")}, "'train' in column 'colour'.*\n.*'blue', 'red'"),
         ({"split": ("s", "1"), "train": good()}, "Both a training table and a split"),
         ({"key": "id"}, "no column 'id'"),
         ({"where": "colour = 'purple'"}, "keeps none of the 3 rows"),
-        ({"where": "colour = 'blue'"}, "one combination only .blue . cube"),
+        ({"where": "colour = 'blue'"}, "only one combination .blue . cube"),
         ({"train": good()[["colour"]]}, "training table has no column 'object'"),
         ({"train": good().iloc[:0]}, "training table has no rows"),
     ],
@@ -65,10 +63,7 @@ def test_scores_that_are_not_numbers(tmp_path):
     refused(good().assign(s=[1.0, np.inf, 0.0]), "row 2 of the table: 'inf'")
     refused(good().assign(s=["0,5", "1", "0"]), "row 1 of the table: '0,5'")
     refused(
-        good()
-        .assign(s=[1e308, -1e308, 1e308])
-        .iloc[[0, 1, 2, 0]]
-        .assign(colour=["a", "a", "b", "a"], object="x"),
+        good().assign(s=[1e308, -1e308, 1e308]).iloc[[0, 1, 2, 0]].assign(colour=["a", "a", "b", "a"], object="x"),
         "too large",
     )
     refused(good().assign(s=None), "No row of the table has all of the scores s")
@@ -79,9 +74,7 @@ def test_columns_without_values(tmp_path):
     refused(good().assign(object=None), "'object' is empty in all 3 rows of the table")
     data = good().assign(kind=["a", "b", "a"], object=["x", None, "y"])
     refused(data, "'object' is empty in all 1 rows of the table that the filter keeps", where="kind = 'b'")
-    refused(
-        good().assign(colour=["a", None, None], object=[None, "x", "y"]), "No row .* value of every factor"
-    )
+    refused(good().assign(colour=["a", None, None], object=[None, "x", "y"]), "No row .* value for every factor")
     refused(good().assign(object=[["a"], ["b"], ["c"]]), "'object' holds lists")
     refused(good().assign(object=['["a"', '["a"]', '[{"a": 1}]']), "not a list of values", sets=["object"])
 
@@ -89,8 +82,8 @@ def test_columns_without_values(tmp_path):
 @pytest.mark.parametrize(
     "text, match",
     [
-        ("red,cube,1\nred,ball,0\nblue,ball\nblue,cube,1\n", "Line 4 of t.csv has 2 values where 3 columns"),
-        ("red,cube,1\nblue,cube,1,9\n", "Line 3 of t.csv has 4 values where 3 columns"),
+        ("red,cube,1\nred,ball,0\nblue,ball\nblue,cube,1\n", "Line 4 of t.csv has 2 values, but 3 columns"),
+        ("red,cube,1\nblue,cube,1,9\n", "Line 3 of t.csv has 4 values, but 3 columns"),
         ('red,cube,1\n"blue,cube,1\nred,ball,1\n', "Line 3 of t.csv opens a quote"),
         ("", "t.csv has no rows"),
     ],
@@ -173,10 +166,10 @@ def test_what_is_not_there(tmp_path):
 def test_columns_of_the_same_name(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("colour,colour,object,s\nred,red,x,1\n")
-    refused(path, "2 columns of the name 'colour'")
+    refused(path, "2 columns with the name 'colour'")
     path.write_text("colour,Colour,object,s\nred,a,x,1\nblue,b,x,0\n")
     assert read_cells(path, factors=["colour", "object"], scores=["s"]).width == 3
-    refused(path, "cannot tell columns 'colour' and 'Colour' apart", where="colour = 'red'")
+    refused(path, "cannot distinguish the columns 'colour' and 'Colour'", where="colour = 'red'")
 
 
 ATTACKS = [
@@ -238,12 +231,7 @@ def test_a_filter_is_one_expression_and_reaches_nothing(attack, form, tmp_path):
 
 
 def test_filters_that_are_fine():
-    for where in (
-        "colour = 'red' -- a remark",
-        "s BETWEEN 0 AND 1",
-        "\"colour\" LIKE 'r%' OR object ~ 'c.*'",
-        " ",
-    ):
+    for where in ("colour = 'red' -- a remark", "s BETWEEN 0 AND 1", "\"colour\" LIKE 'r%' OR object ~ 'c.*'", " "):
         assert read_cells(good(), factors=["colour", "object"], scores=["s"], where=where).count.sum() >= 2
 
 

@@ -12,7 +12,7 @@ import pytest
 
 CHILD = """
 import json, resource, sys, time
-from recombine.audit.reading import read_cells
+from recombine.audit.reading.read import read_cells
 read_cells(sys.argv[2], factors=["colour", "object"], scores=["quality"])  # What the libraries take by themselves.
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 began = time.monotonic()

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recombine.audit import torch_hooks
-from recombine.audit.torch_hooks import WHOLE, default_layers, evaluating, recording, require_torch
+from recombine.audit.asking import torch_hooks
+from recombine.audit.asking.torch_hooks import WHOLE, default_layers, evaluating, recording, require_torch
 from recombine.errors import BadInput
 
 torch = pytest.importorskip("torch")
@@ -86,14 +86,9 @@ def test_pictures_keep_channels_and_sequences_keep_features():
     with evaluating(module), recording(module, ["act"], pool="none") as recorder:
         module(picture, sequence)
         assert recorder.rows(2)["act"].shape == (2, 7 * 36)
-    with (
-        evaluating(module),
-        recording(module, ["token"], pool=lambda name, values: values[:, -1]) as recorder,
-    ):
+    with evaluating(module), recording(module, ["token"], pool=lambda name, values: values[:, -1]) as recorder:
         module(picture, sequence)
-        np.testing.assert_allclose(
-            recorder.rows(2)["token"], module.token(sequence)[:, -1].detach(), rtol=1e-5
-        )
+        np.testing.assert_allclose(recorder.rows(2)["token"], module.token(sequence)[:, -1].detach(), rtol=1e-5)
     with recording(module, ["token"], pool=lambda name, values: values.mean()) as recorder:
         module(picture, sequence)
         with pytest.raises(BadInput, match="keep the first axis"):

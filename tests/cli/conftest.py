@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-SIZE = "modules=8 max_active=2 width=8 depth=1 recipe=paper rate=0.01 steps=30 tasks=8 samples=4 every=10"
+SIZE = "modules=8 max_active=2 width=8 depth=1 recipe=paper learning_rate=0.01 steps=30 tasks=8 samples=4 eval_every=10"
 SMALL_RUN = f"{SIZE} validation_tasks=8 number=20 reserve=12".split()
 SMALL_STUDY = f"{SIZE} validation_tasks=8 numbers=12,20 replicates=2".split()
 """The same program as in tests/studies, so that it is compiled once."""

@@ -94,9 +94,7 @@ def test_a_table_of_combinations(cli, facts, tmp_path):
     found = {tuple(one[:3]): one[3] for one in made[["a", "b", "c", "cutoff"]].to_numpy().tolist()}
     for one, cutoff in zip(asked.tolist(), truth.tolist(), strict=True):
         assert np.isnan(found[tuple(one)]) if cutoff == SEEN else found[tuple(one)] == cutoff
-    because = dict(
-        zip(made[["a", "b", "c"]].itertuples(index=False, name=None), made["because"], strict=True)
-    )
+    because = dict(zip(made[["a", "b", "c"]].itertuples(index=False, name=None), made["because"], strict=True))
     assert "fragment is not in training" in because[9, 0, 0] and "context is not" in because[*known, 9]
     assert len(pd.read_csv(tmp_path / "out" / "fragments.csv")) == len(frame().groupby(["a", "b"]))
 
@@ -106,9 +104,7 @@ def test_several_ways_of_cutting(cli, tmp_path):
     inputs = np.array([*itertools.product(range(4), repeat=4)])
     one, two, three = rng.integers(0, 4, (3, 4, 4))
     outcome = three[two[one[inputs[:, 0], inputs[:, 1]], inputs[:, 2]], inputs[:, 3]]
-    table = pd.DataFrame(np.column_stack([inputs, outcome]), columns=[*"abcdt"]).sample(
-        frac=0.3, random_state=0
-    )
+    table = pd.DataFrame(np.column_stack([inputs, outcome]), columns=[*"abcdt"]).sample(frac=0.3, random_state=0)
     table.to_csv(tmp_path / "facts.csv", index=False)
     cuts = ("--fragment", "a,b", "--fragment", "a,b,c", "--context", "d")
     document = cli("audit", "facts.csv", "--coverage-graph", *cuts, "--json").document
@@ -140,7 +136,7 @@ BAD = [
     (ROWS, "--report x.html", ["no page of the coverage graph", "--json", "--tables"]),
     (ROWS, "--test none.csv", ["none.csv"]),
     (ROWS, "--tables facts.csv", ["is a file"]),
-    ("a,b,c,t\n", "", ["no rows", "a line for each example"]),
+    ("a,b,c,t\n", "", ["no rows", "one row per example"]),
 ]
 
 
@@ -191,7 +187,7 @@ def test_tables_of_an_earlier_table_do_not_stay(cli, facts, tmp_path):
 def test_values_that_look_alike_are_told(cli, tmp_path):
     (tmp_path / "facts.csv").write_text('a,b,c,t\nAnn,1,1,x\n"Ann ",1,1,x\nBen,1,2,"x "\n')
     notes = cli("audit", "facts.csv", "--coverage-graph", "--json").document["notes"]
-    told = "has values that differ only by white space, and count as different: "
+    told = "has values that differ only in white space and count as different: "
     assert notes[:2] == [f"a {told}'Ann' and 'Ann '.", f"t {told}'x' and 'x '."]
 
 
@@ -211,7 +207,7 @@ def test_long_names_are_told_apart(cli, tmp_path):
 
 
 def test_an_interrupt_says_that_nothing_is_kept(cli, facts, monkeypatch):
-    from recombine.audit import coverage_graph
+    from recombine.audit.coverage_graph import audit as coverage_graph
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt
@@ -253,7 +249,7 @@ def test_the_page_shows_what_the_command_prints(cli, tmp_path, monkeypatch):
 
 
 def test_too_many_combinations_are_drawn(cli, facts, monkeypatch):
-    from recombine.audit import coverage_graph
+    from recombine.audit.coverage_graph import audit as coverage_graph
 
     monkeypatch.setattr(coverage_graph, "LOOKED_AT", 20)
     answer = cli("audit", facts, "--coverage-graph", *ASKED, "--json")

@@ -49,17 +49,17 @@ VALUES = [
     ("width=1.5", "model.width = 1.5"),
     ("width", "not an override"),
     ("=3", "not an override"),
-    ("rate=0", "recipe.rate = 0"),
+    ("learning_rate=0", "recipe.learning_rate = 0"),
     ("target=2", "target = 2"),
     ("modules=2 max_active=3", "max_active=3 is more than modules=2"),
     ("modules=0", "space.modules = 0"),
     ("held_out=1.5", "support.held_out = 1.5"),
-    ("held_out=0.9999", "leaves none to train on"),
-    ("held_out=0.0001", "at least two must be left"),
-    ("held_out=0.99", "cannot be complete"),
-    ("number=696", "at least two must be left"),
+    ("held_out=0.9999", "combinations is left to train on"),
+    ("held_out=0.0001", "validation and test need at least one combination each"),
+    ("held_out=0.99", "connected combinations contain at most"),
+    ("number=696", "validation and test need at least one combination each"),
     ("number=1000", "is not possible"),
-    ("number=5", "cannot be complete"),
+    ("number=5", "connected combinations contain at most"),
     ("support=missing-part part=99", "the space has 16 constituents"),
     ("seeds.init=-1", "seeds.init = -1"),
     ("coefficients=some", "family.coefficients = 'some'"),
@@ -80,8 +80,8 @@ def test_values_that_cannot_be_are_refused_before_anything_is_made(cli, tmp_path
     [
         ("modules=2", "max_active=3 is more than modules=2"),
         ("numbers=40,800", "is not possible"),
-        ("numbers=40,696", "at least two must be left"),
-        ("numbers=3,40", "cannot be complete"),
+        ("numbers=40,696", "validation and test need at least one combination each"),
+        ("numbers=3,40", "connected combinations contain at most"),
         ("numbers=40,40", "two different sizes"),
         ("numbers=none held_out=0.99,0.995", "Fewer than two"),
         ("numbers=none held_out=0.5,1.5", "less than 1"),
@@ -202,7 +202,7 @@ def test_a_run_that_is_not_there(cli, copy):
 
 
 def test_a_loss_that_is_not_finite_fails_the_run_with_its_step(cli, small_run):
-    arguments = ("train", "hyperteacher", *small_run, "rate=1e30")
+    arguments = ("train", "hyperteacher", *small_run, "learning_rate=1e30")
     answer = cli(*arguments, "--json")
     assert answer.code == 1
     step = answer.document["failed_at"]
@@ -226,7 +226,7 @@ def test_a_sweep_in_which_runs_fail_goes_on_and_says_so(cli, tmp_path, small_stu
         "--profile",
         "smoke",
         *small_study,
-        "rate=1e30",
+        "learning_rate=1e30",
         "--store",
         tmp_path / "s",
     )

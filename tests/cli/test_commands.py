@@ -16,13 +16,14 @@ from recombine.store.files import sealed
 from recombine.store.setting_aside import moved
 from recombine.store.store import Store
 from recombine.supports.random import Random
+from recombine.training.outcome import Outcome
 from recombine.training.prepare import Setting
-from recombine.training.train import Outcome
 
 TRAIN_KEYS = {"steps", "seconds", "compile_seconds", "reached", "r2_in", "r2_held_out"}
 VERDICT_KEYS = {"claim", "study", "verdict", "effect", "interval", "margin", "replicates", "primary"}
 
 
+@pytest.mark.usefixtures("fresh_programs")
 def test_train_prints_one_document(cli, small_run):
     answer = cli("train", "hyperteacher", *small_run, "--json")
     assert answer.code == 0 and answer.err == ""
@@ -71,7 +72,7 @@ def test_running_again_does_nothing_and_says_so(cli, copy, small_study):
     answer = cli(*arguments)
     assert answer.code == 0
     assert "All 8 runs are in the store already: nothing to train, nothing to measure." in answer.err
-    assert "hyperteacher" in answer.out and "rises" in answer.out
+    assert "lookup" in answer.out and "rises" in answer.out
     document = cli(*arguments, "--json").document
     assert (document["sweep"]["trained"], document["sweep"]["found"]) == (0, 8)
     assert {path: path.stat().st_mtime_ns for path in runs} == runs
@@ -139,21 +140,58 @@ def test_show_a_run(cli, finished):
 def test_show_config_prints_the_schema(cli):
     answer = cli("show", "config", "--json")
     assert answer.code == 0
-    assert {"space", "support", "family", "model", "recipe", "seeds", "target"} <= set(
-        answer.document["properties"]
-    )
+    assert {"space", "support", "family", "model", "recipe", "seeds", "target"} <= set(answer.document["properties"])
     words = cli("show", "config")
     assert words.code == 0
-    for name in ("space.modules", "recipe.rate", "seeds.teacher", "target", "hyperteacher"):
+    for name in ("space.modules", "recipe.learning_rate", "seeds.teacher", "target", "hyperteacher"):
         assert name in words.out
 
 
-@pytest.mark.parametrize(
-    "name", ["mlp", "hyperteacher", "random", "fast", "data-scaling", "subset", "scores"]
-)
+@pytest.mark.parametrize("name", ["mlp", "hyperteacher", "random", "fast", "subset", "scores"])
 def test_show_a_component(cli, name):
     assert "properties" in cli("show", name, "--json").document
     assert name in cli("show", name).out
+
+
+def test_show_a_study_before_any_run(cli):
+    """Question, arms, claims with margins, and what each profile costs."""
+    document = cli("show", "data-scaling", "--json").document
+    assert [arm["arm"] for arm in document["arms"]] == ["main", "lookup"]
+    assert document["arms"][0]["axes"] == {"number": ["40", "80", "160", "320"]}
+    (primary,) = [claim for claim in document["claims"] if claim["role"] == "primary"]
+    assert (primary["claim"], primary["direction"], primary["margin"]) == ("rises", "greater", 0.05)
+    assert {profile["profile"]: profile["runs"] for profile in document["profiles"]} | {"paper": 0} == {
+        "smoke": 8,
+        "demo": 32,
+        "laptop": 96,
+        "paper": 0,
+    }
+    words = cli("show", "data-scaling").out
+    assert "stated before any run" in words and "selectivity-exceeds-control" in words
+
+
+def test_run_all_goes_on_without_a_package_that_one_study_needs(cli, monkeypatch):
+    """Two lines say which study is skipped and how to install what it needs."""
+    from recombine import component
+    from recombine.errors import MissingPackage
+
+    def find(room, kind):
+        if kind == "constraints":
+            raise MissingPackage("Power flow problems need pypower.", fix="pip install 'recombine[constraints]'")
+        return real(room, kind)
+
+    real = component.find
+    monkeypatch.setattr(component, "kinds", lambda room: ("constraints", "data-growth"))
+    monkeypatch.setattr(component, "find", find)
+    answer = cli("run", "all", "--profile", "smoke", "--dry-run")
+    assert answer.code == 0 and "What would run" in answer.out
+    lines = [line for line in answer.err.splitlines() if "constraints" in line]
+    assert lines == [
+        "skipped constraints: Power flow problems need pypower.",
+        "  fix: pip install 'recombine[constraints]'",
+    ]
+    alone = cli("run", "constraints", "--profile", "smoke", "--dry-run")
+    assert alone.code == 2 and "pip install" in alone.err
 
 
 def test_doctor(cli, finished):
@@ -233,9 +271,7 @@ def test_report(cli, copy, tmp_path):
     assert page.lstrip().lower().startswith("<!doctype html>") and "rises" in page
 
 
-@pytest.mark.parametrize(
-    "command", [("train", "hyperteacher"), ("run", "data-scaling", "--profile", "smoke")]
-)
+@pytest.mark.parametrize("command", [("train", "hyperteacher"), ("run", "data-scaling", "--profile", "smoke")])
 def test_a_dry_run_trains_nothing_and_makes_no_folder(cli, tmp_path, command):
     answer = cli(*command, "--store", tmp_path / "new", "--dry-run", "--json")
     assert answer.code == 0
@@ -251,9 +287,7 @@ def test_a_dry_run_in_an_empty_folder_or_a_store_changes_nothing(cli, tmp_path, 
     assert cli("train", "hyperteacher", "--store", tmp_path / "empty", "--dry-run").code == 0
     assert list((tmp_path / "empty").iterdir()) == []
     before = sorted(str(path) for path in copy.rglob("*"))
-    answer = cli(
-        "run", "data-scaling", "--profile", "smoke", *small_study, "--store", copy, "--dry-run", "--json"
-    )
+    answer = cli("run", "data-scaling", "--profile", "smoke", *small_study, "--store", copy, "--dry-run", "--json")
     assert (answer.document["done"], answer.document["measurements"]) == (8, 0)
     assert answer.document["estimated_seconds"] == 0
     assert sorted(str(path) for path in copy.rglob("*")) == before
@@ -286,8 +320,7 @@ def test_help_and_version(cli):
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [["--help"], ["train", "--help"], ["--version"], ["ls", "studies", "--json"], ["completion", "bash"]],
+    "arguments", [["--help"], ["train", "--help"], ["--version"], ["ls", "studies", "--json"], ["completion", "bash"]]
 )
 def test_light_commands_do_not_import_what_is_heavy(arguments, tmp_path):
     script = (
@@ -300,12 +333,7 @@ def test_light_commands_do_not_import_what_is_heavy(arguments, tmp_path):
     )
     # As a new process, and without the hook that checks types in tests.
     done = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=os.environ,
-        check=True,
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path, env=os.environ, check=True
     )
     assert json.loads(done.stderr.splitlines()[-1]) == []
 
@@ -389,21 +417,8 @@ def test_results_of_other_stores_stay_and_count(cli, copy, tmp_path):
         "primary": True,
         "needs": [],
     }
-    judged = {
-        "direction": "greater",
-        "margin": 0.1,
-        "verdict": "supported",
-        "verdict_alone": "supported",
-        "version": 1,
-    }
-    numbers = {
-        "effect": 0.2,
-        "interval": [0.11, 0.29],
-        "replicates": 12,
-        "p": 0.04,
-        "p_adjusted": 0.04,
-        "note": "",
-    }
+    judged = {"direction": "greater", "margin": 0.1, "verdict": "supported", "verdict_alone": "supported", "version": 1}
+    numbers = {"effect": 0.2, "interval": [0.11, 0.29], "replicates": 12, "p": 0.04, "p_adjusted": 0.04, "note": ""}
     (out / "another").mkdir(parents=True)
     recorded = out / "another" / "verdicts.json"
     recorded.write_text(json.dumps([claim | judged | numbers | {"profile": "laptop"}]))
@@ -417,7 +432,7 @@ def test_results_of_other_stores_stay_and_count(cli, copy, tmp_path):
     larger = [one | {"profile": "laptop"} for one in json.loads(own.read_text())]
     own.write_text(json.dumps(larger))
     kept = cli("export", "all", "--store", copy, "--out", out)
-    assert kept.code == 0 and "keeps it" in kept.err.replace("\n", " ")
+    assert kept.code == 0 and "keeps its results" in " ".join(kept.err.split())
     assert {one["profile"] for one in json.loads(own.read_text())} == {"laptop"}
     recorded.write_text("[{}]")
     refused = cli("export", "all", "--store", copy, "--out", out)

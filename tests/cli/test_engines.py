@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from recombine.cli.engines import EngineOptions, bytes_of, engine_of
+from recombine.cli.engines import EngineOptions, bytes_of
 from recombine.engines.local import LocalEngine
 from recombine.engines.processes import ProcessEngine
 from recombine.engines.ray import RayEngine
@@ -18,13 +18,7 @@ from recombine.store.store import Store
 
 @pytest.mark.parametrize(
     "text, size",
-    [
-        ("4GB", 4 * 10**9),
-        ("4g", 4 * 10**9),
-        ("1.5 GiB", 3 * 2**29),
-        ("600MB", 6 * 10**8),
-        ("2000000000", 2 * 10**9),
-    ],
+    [("4GB", 4 * 10**9), ("4g", 4 * 10**9), ("1.5 GiB", 3 * 2**29), ("600MB", 6 * 10**8), ("2000000000", 2 * 10**9)],
 )
 def test_sizes_as_people_write_them(text, size):
     assert bytes_of(text) == size
@@ -38,12 +32,12 @@ def test_sizes_that_mean_nothing_or_too_little(text):
 
 
 def test_the_options_give_an_engine():
-    assert type(engine_of()) is LocalEngine
+    assert type(EngineOptions().make()) is LocalEngine
     assert type(EngineOptions(jobs=1).make()) is LocalEngine
     several = EngineOptions(jobs=3, threads=2, memory="4GB").make()
     assert isinstance(several, ProcessEngine)
     assert (several.jobs, several.threads, several.memory) == (3, 2, 4 * 10**9)
-    assert isinstance(engine_of(threads=1), ProcessEngine), "limits need a process of their own"
+    assert isinstance(EngineOptions(threads=1).make(), ProcessEngine), "limits need a process of their own"
     cluster = EngineOptions(engine="ray", threads=4, gpus=0.5, address="auto").make()
     assert isinstance(cluster, RayEngine)
     assert (cluster.cpus, cluster.threads, cluster.gpus, cluster.address) == (4, 4, 0.5, "auto")
@@ -64,15 +58,13 @@ def test_the_options_give_an_engine():
 )
 def test_what_cannot_be_is_explained(options, message, fix):
     with pytest.raises(BadInput, match=message) as error:
-        engine_of(**options)
+        EngineOptions(**options).make()
     assert fix in error.value.fix
 
 
 def test_without_ray_the_message_says_what_to_install(cli, small_run, monkeypatch):
     found = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *rest: None if name == "ray" else found(name, *rest)
-    )
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "ray" else found(name, *rest))
     answer = cli("train", "hyperteacher", *small_run, "--engine", "ray", "--json")
     assert answer.code == 2
     assert answer.document["fix"] == 'pip install "recombine[ray]"'

@@ -46,7 +46,7 @@ def test_ctrl_c_keeps_finished_runs_and_the_same_command_goes_on(cli, study, tmp
         process.kill()
     assert process.returncode == 130, err
     assert out == ""
-    assert "Interrupted. Finished runs are kept." in err and "run the same command again to go on" in err
+    assert "Interrupted. Finished runs are kept." in err and "run the same command again to continue" in err
     assert "Traceback" not in err
 
     store = Store(tmp_path / "store")
@@ -64,7 +64,7 @@ def test_ctrl_c_keeps_finished_runs_and_the_same_command_goes_on(cli, study, tmp
 
 
 def test_with_json_an_interrupt_is_one_document_too(cli, small_run, monkeypatch):
-    from recombine.training.train import Trainer
+    from recombine.training.trainer import Trainer
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt

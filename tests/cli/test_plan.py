@@ -39,10 +39,7 @@ def test_json_is_one_document(cli, file):
     assert len(pairs(document["combinations"])) == 20
     assert document["interactions"] == {"covered": 20, "coverable": 20, "total": 21}
     assert document["certificate"]["before"] is None
-    assert (
-        document["certificate"]["after"]["complete"]
-        and document["certificate"]["after"]["unseen_names"] == []
-    )
+    assert document["certificate"]["after"]["complete"] and document["certificate"]["after"]["unseen_names"] == []
     assert document["cost"] == len(document["combinations"]) == len(document["costs"])
     assert document["factors"] == ["colour", "object", "size"]
 
@@ -60,7 +57,7 @@ def test_standard_output_is_csv_where_it_is_no_terminal(cli, file):
     rows = list(csv.reader(io.StringIO(answer.out)))
     assert rows[0] == ["colour", "object", "size"]
     assert len(pairs(rows[1:])) == 20
-    assert "pairs met" in answer.err and "rule out 1 of 21 pairs" in answer.err, "the words go beside it"
+    assert "pairs covered" in answer.err and "rule out 1 of 21 pairs" in answer.err, "the words go beside it"
 
 
 def test_a_plan_is_written_and_goes_on_from(cli, file, tmp_path):
@@ -89,19 +86,17 @@ def test_changes_cost(cli):
     steps = zip(walked["combinations"], walked["combinations"][1:], strict=False)
     assert walked["costs"] == [4, *(sum(a != b for a, b in zip(*step, strict=True)) for step in steps)]
     stair = cli(*asked, "--strategy", "stair").document
-    assert stair["cost"] == 12 and "of 54 pairs are met" in stair["notes"][0]
+    assert stair["cost"] == 12 and "of 54 pairs are covered" in stair["notes"][0]
 
 
 def test_a_budget_that_is_too_small_is_said(cli):
     answer = cli("plan", "--levels", "3^4", "--budget", "4", "--strength", "2")
-    assert answer.code == 0 and "below what full coverage needs" in answer.err
+    assert answer.code == 0 and "too small for full coverage" in answer.err
 
 
 def test_a_forecast(cli, tmp_path):
     numbers = [4, 8, 16, 32, 64]
-    pd.DataFrame({"number": numbers, "score": [1 - number**-0.7 for number in numbers]}).to_csv(
-        "s.csv", index=False
-    )
+    pd.DataFrame({"number": numbers, "score": [1 - number**-0.7 for number in numbers]}).to_csv("s.csv", index=False)
     document = cli("plan", "--levels", "3^4", "--budget", "40", "--scores", "s.csv", "--json").document
     assert [one["number"] for one in document["forecast"]["expected"]] == [10, 20, 30, 40]
     assert document["forecast"]["expected"][-1]["score"] == pytest.approx(1 - 40**-0.7, abs=0.02)
@@ -118,7 +113,7 @@ BAD = [
     ("plan toys.yaml --cost change", "did you mean 'changes'"),
     ("plan toys.yaml --collected no.csv", "no file 'no.csv'"),
     ("plan toys.yaml --strength 4", "choose a strength of 1 to 3"),
-    ("plan toys.yaml --budget -3", "from 0 on"),
+    ("plan toys.yaml --budget -3", "at least 0"),
     ("plan toys.yaml -o plan.txt", "not the name of a table"),
     ("plan toys.yaml --scores no.csv", "no file 'no.csv'"),
     ("plan toys.yaml --forbid colour=blue --forbid colour!=blue", "constraint"),
@@ -135,9 +130,7 @@ def test_bad_input(cli, file, line, says):
 
 def test_names_do_not_act_on_a_terminal(cli, tmp_path):
     path = tmp_path / "odd.toml"
-    path.write_text(
-        '[factors]\n"a\\u001b[31m" = ["[red]x[/red]", "\\u0007", "\\u202e"]\nb = 2\n', encoding="utf-8"
-    )
+    path.write_text('[factors]\n"a\\u001b[31m" = ["[red]x[/red]", "\\u0007", "\\u202e"]\nb = 2\n', encoding="utf-8")
     answer = cli("plan", path, "-o", "plan.csv")
     assert answer.code == 0
     assert not set("\x1b\x07\u202e") & set(answer.out + answer.err)
@@ -165,8 +158,6 @@ def test_what_plan_writes_can_be_given_back(cli):
 
 def test_errors_do_not_act_on_a_terminal_either(cli, tmp_path):
     path = tmp_path / "odd.toml"
-    path.write_text(
-        'forbid = ["b=0", "b=1"]\n[factors]\n"a\\u001b[31m" = ["\\u0007"]\nb = 2\n', encoding="utf-8"
-    )
+    path.write_text('forbid = ["b=0", "b=1"]\n[factors]\n"a\\u001b[31m" = ["\\u0007"]\nb = 2\n', encoding="utf-8")
     answer = cli("plan", path)
     assert answer.code == 2 and not set("\x1b\x07") & set(answer.err)

@@ -50,7 +50,7 @@ def test_rm_of_a_study_forgets_what_was_asked_and_keeps_what_was_found(cli, copy
     assert len(document["removed"]) == 8 and len(document["forgotten"]) == 1
     assert Store(copy).run_ids() == [] and requests(Store(copy)) == []
     assert cli("verdicts", "--store", copy, "--json").document == before
-    assert "nothing to resume" in cli("resume", "--store", copy).out
+    assert "nothing to resume" in " ".join(cli("resume", "--store", copy).out.split())
 
 
 def test_runs_that_another_sweep_uses_stay(cli, copy, tmp_path, ids):
@@ -67,12 +67,10 @@ def test_runs_that_another_sweep_uses_stay(cli, copy, tmp_path, ids):
 
 def test_rm_needs_to_be_told_what(cli, copy):
     answer = cli("store", "rm", "--store", copy, "--yes")
-    assert answer.code == 2 and "which runs" in answer.err
+    assert answer.code == 2 and "Name the runs to delete" in answer.err
     none = cli("store", "rm", "--failed", "--store", copy, "--yes")
     assert none.code == 0 and "nothing to delete" in none.out
-    where = cli(
-        "store", "rm", "--where", "support.number=12", "--store", copy, "--dry-run", "--json"
-    ).document
+    where = cli("store", "rm", "--where", "support.number=12", "--store", copy, "--dry-run", "--json").document
     assert len(where["would_remove"]) == 4 and where["removed"] == []
     assert len(Store(copy).run_ids()) == 8
 
@@ -85,10 +83,8 @@ def test_archive_remove_and_merge_bring_everything_back(cli, copy, tmp_path, end
     looked = cli("store", "archive", file, "--store", copy, "--dry-run", "--json").document
     assert len(looked["would_archive"]) == 8 and not file.exists()
     answer = cli("store", "archive", file, "--store", copy, "--remove")
-    assert (
-        answer.code == 0 and "read back and checked" in answer.out and "8 of them were deleted" in answer.out
-    )
-    assert Store(copy).run_ids() == [] and "nothing to resume" in cli("resume", "--store", copy).out
+    assert answer.code == 0 and "read back and checked" in answer.out and "8 of them were deleted" in answer.out
+    assert Store(copy).run_ids() == [] and "nothing to resume" in " ".join(cli("resume", "--store", copy).out.split())
 
     for store in (copy, tmp_path / "new"):
         document = cli("store", "merge", file, "--store", store, "--json").document
@@ -96,9 +92,7 @@ def test_archive_remove_and_merge_bring_everything_back(cli, copy, tmp_path, end
         assert Store(store).run_ids() == ids
         assert cli("verdicts", "--store", store, "--json").document == before
         assert "is complete" in cli("resume", "--store", store).out
-        assert [one["run"] for one in cli("ls", "--tag", "mine", "--store", store, "--json").document] == ids[
-            :1
-        ]
+        assert [one["run"] for one in cli("ls", "--tag", "mine", "--store", store, "--json").document] == ids[:1]
     again = cli("store", "merge", file, copy, "--store", tmp_path / "new")
     assert again.code == 0 and "Taken into" in again.out
     assert cli("doctor", "--store", tmp_path / "new").code == 0
@@ -152,7 +146,7 @@ def test_tags_are_given_listed_and_taken(cli, copy, ids):
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("store tag mine", "Nothing says which runs"),
+        ("store tag mine", "Name the runs to tag"),
         ("store tag a/b --failed", "cannot be a tag"),
         ("store untag mine", "no tag 'mine'"),
         ("ls --tag mine", "no tag 'mine'"),
@@ -161,7 +155,7 @@ def test_tags_are_given_listed_and_taken(cli, copy, ids):
         ("store rm --sweep grid --yes", "no sweep 'grid'"),
         ("store archive all.rar", "not the name of an archive"),
         ("store archive all.zip --tag mine", "no tag 'mine'"),
-        ("store merge", "what to take in"),
+        ("store merge", "at least one store"),
         ("store merge nowhere", "no store or archive nowhere"),
         ("store mrege a", "merge"),
         ("ls sweps", "did you mean 'sweeps'"),
@@ -180,9 +174,7 @@ def test_a_store_that_is_not_there_is_not_made(cli, tmp_path, command):
     assert answer.code == 2 and "no store at" in answer.err and list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    "arguments", [["store"], ["store", "rm", "--help"], ["sweep", "--help"], ["resume", "--help"]]
-)
+@pytest.mark.parametrize("arguments", [["store"], ["store", "rm", "--help"], ["sweep", "--help"], ["resume", "--help"]])
 def test_help_does_not_load_jax(arguments):
     text = (
         "import sys\nfrom recombine.cli.main import _guarded\n"

@@ -11,16 +11,16 @@ import pytest
 from recombine.component import kinds
 from recombine.store.requests import remember, requests
 from recombine.store.store import Store
-from recombine.training.train import Trainer
+from recombine.training.trainer import Trainer
 
 FILE = """
 base:
   family: hyperteacher
   space: {kind: subset, modules: 8, max_active: 2}
   model: {kind: mlp, width: 8, depth: 1}
-  recipe: {kind: paper, rate: 0.01, steps: 30, tasks: 8, samples: 4}
+  recipe: {kind: paper, learning_rate: 0.01, steps: 30, tasks: 8, samples: 4}
   support.reserve: 12
-  every: 10
+  eval_every: 10
   validation_tasks: 8
 grid:
   support.number: [12, 20]
@@ -179,10 +179,10 @@ def test_overrides_make_a_sweep_of_their_own(cli, file):
 
 
 def test_runs_that_fail_are_counted_and_the_exit_code_says_so(cli, file):
-    answer = cli("sweep", file, "rate=1e30", "--json")
+    answer = cli("sweep", file, "learning_rate=1e30", "--json")
     assert answer.code == 1 and [cell["failed"] for cell in answer.document["cells"]] == [2, 2]
     assert [cell["n"] for cell in answer.document["cells"]] == [0, 0]
-    assert cli("sweep", file, "rate=1e30").code == 1
+    assert cli("sweep", file, "learning_rate=1e30").code == 1
     assert cli("resume").code == 0, "failed runs are not tried again"
 
 

@@ -12,13 +12,13 @@ import pytest
 from recombine.component import kinds, resolve
 from recombine.encodings.few_shot import FewShot
 from recombine.families.hyperteacher import Hyperteacher
-from recombine.models.reading import ReadingNetwork
+from recombine.models.embedded import EmbeddedNetwork
 from recombine.recipes.paper import Paper
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
 from recombine.testing import check_encoding
 from recombine.training.config import Seeds
-from recombine.training.train import Trainer
+from recombine.training.trainer import Trainer
 
 TOYS = ProductSpace(factors={"colour": ["red", "dark blue"], "shape": 3, "place": 4})  # type: ignore[arg-type]
 SUBSETS = SubsetSpace(modules=7, max_active=3)
@@ -53,18 +53,17 @@ def test_contract_on_products(encoding: Any):
 @pytest.mark.parametrize("encoding", ENCODINGS, ids=kind_of)
 def test_trains_and_compiles_once(encoding: Any, tiny: Callable[..., Any]):
     parts = {"space": TOYS, "family": PLAIN} if encoding.kind == "sentences" else {}
-    recipe = Paper(rate=0.01, steps=4, tasks=8, samples=4)
+    recipe = Paper(learning_rate=0.01, steps=4, tasks=8, samples=4)
     configs = [
-        tiny(encoding=encoding, recipe=recipe, every=4, seeds=Seeds.replicate(seed), **parts)
-        for seed in (0, 1)
+        tiny(encoding=encoding, recipe=recipe, eval_every=4, seeds=Seeds.replicate(seed), **parts) for seed in (0, 1)
     ]
     trainer = Trainer()
     outcomes = list(trainer.train(configs))
     assert trainer.compiler.compilations == 1
     for config, outcome in zip(configs, outcomes, strict=True):
         first = outcome.setting.network()
-        reader = encoding.reader(config.space, config.family, jax.random.key(0))
-        assert isinstance(outcome.network, ReadingNetwork) == (reader is not None)
+        reader = encoding.embedder(config.space, config.family, jax.random.key(0))
+        assert isinstance(outcome.network, EmbeddedNetwork) == (reader is not None)
         before, after = (jax.tree.leaves(network) for network in (first, outcome.network))
         assert all(np.all(np.isfinite(leaf)) for leaf in after)
         assert all(np.any(one != other) for one, other in zip(before, after, strict=True)), "all is trained"

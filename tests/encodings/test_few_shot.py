@@ -51,12 +51,12 @@ def test_the_published_size():
 def test_examples_shown_are_never_those_to_answer(tiny: Callable[..., Any]):
     """Nor those of any other stream or step: each has inputs of its own."""
     config = tiny(encoding=FewShot(shots=20))
-    lane, program = Setting(config).lane(), Program.of(config)
+    run_arrays, program = Setting(config).arrays(), Program.of(config)
     seen: list[np.ndarray] = []
-    draw = jax.jit(lambda rows, keys: program._examples(lane, rows, keys, 20))
+    draw = jax.jit(lambda rows, keys: program._examples(run_arrays, rows, keys, 20))
     for stream, step in ((Stream.TRAIN, 0), (Stream.TRAIN, 1), (Stream.VALIDATION_OUT, 0), (Stream.PROBE, 0)):
-        keys = jax.random.split(stream_key(lane.key, stream, step), 8)
-        _, codes, batch = draw(lane.held_out[:8], keys)
+        keys = jax.random.split(stream_key(run_arrays.key, stream, step), 8)
+        _, codes, batch = draw(run_arrays.held_out[:8], keys)
         seen += [pairs_of(codes, 4, 3)[0].reshape(-1, 4), np.asarray(batch.inputs).reshape(-1, 4)]
     every = np.concatenate(seen)
     assert len(every) == 4 * 2 * 8 * 20

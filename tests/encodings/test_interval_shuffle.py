@@ -6,8 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pydantic import ValidationError
 
 from recombine.encodings.interval_shuffle import IntervalShuffle, IntervalShuffleEncoder
@@ -32,10 +31,7 @@ def test_places_are_a_permutation_that_leaves_the_one():
 def test_cuts_fall_into_the_interval_that_they_begin(intervals: int):
     """k/n in single precision may lie a little below k/n."""
     encoder = drawn(intervals)
-    for cuts in (
-        np.arange(intervals) / intervals,
-        np.arange(intervals, dtype=np.float32) * np.float32(1 / intervals),
-    ):
+    for cuts in (np.arange(intervals) / intervals, np.arange(intervals, dtype=np.float32) * np.float32(1 / intervals)):
         found = np.asarray(encoder.forward(jnp.asarray(cuts, jnp.float32)))
         np.testing.assert_allclose(found, np.asarray(encoder.places)[:-1] / intervals, atol=1e-6)
 

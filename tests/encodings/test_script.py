@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.component import resolve
 from recombine.encodings.script import Script, script_of, words_of
@@ -54,9 +53,7 @@ def telling(make: Callable[..., str]) -> Family:
 
 def agrees(script: Script) -> bool:
     """Whether the template gives every sentence of a small space."""
-    return all(
-        script.compose(row) == script.tokenize(script.sentence_of(row)) for row in script.space.enumerate()
-    )
+    return all(script.compose(row) == script.tokenize(script.sentence_of(row)) for row in script.space.enumerate())
 
 
 @pytest.mark.parametrize("family", [Told(), Hyperteacher()], ids=["own words", "default words"])
@@ -106,9 +103,9 @@ def test_unknown_words_are_refused():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda a, b, c: f"{a} {b} {c}" if a == "red" else f"{b} {a} {c}", "not made by the template"),
-        (lambda a, b, c: f"{a} {b} {c} {'and' if (a, b) == ('blue', 'box') else 'or'}", "not made by"),
-        (lambda a, b, c: f"{a} {b} {c} {a if b == 'box' else b}", "not made by"),
+        (lambda a, b, c: f"{a} {b} {c}" if a == "red" else f"{b} {a} {c}", "not follow the template"),
+        (lambda a, b, c: f"{a} {b} {c} {'and' if (a, b) == ('blue', 'box') else 'or'}", "not follow"),
+        (lambda a, b, c: f"{a} {b} {c} {a if b == 'box' else b}", "not follow"),
         (lambda a, b, c: f"{a} {b}", "'place' have the same words"),
         (lambda a, b, c: "", "same words"),
     ],
@@ -127,7 +124,7 @@ def test_values_that_sound_alike_are_refused():
 
 
 def test_spaces_without_words_are_refused():
-    with pytest.raises(BadInput, match="'subset' spaces have no words"):
+    with pytest.raises(BadInput, match="'subset' spaces have no names"):
         script_of(SubsetSpace(modules=5, max_active=2), Hyperteacher())
 
 

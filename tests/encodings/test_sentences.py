@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from recombine.encodings.script import PAD
 from recombine.encodings.sentences import Sentences
-from recombine.encodings.text_reader import Block, TextReader
+from recombine.encodings.text_encoder import TextBlock, TextEncoder
 from recombine.errors import BadInput
 from recombine.families.base import Family
 from recombine.families.hyperteacher import Hyperteacher
@@ -57,12 +57,12 @@ def test_compiled_tokens_are_those_of_the_text(family: Family):
         assert np.all(code[len(ids) :] == PAD)
 
 
-def drawn(layers: int = 2) -> TextReader:
-    reader = TextReader.draw(vocabulary=9, length=6, width=8, layers=layers, heads=2, key=jax.random.key(0))
+def drawn(layers: int = 2) -> TextEncoder:
+    reader = TextEncoder.draw(vocabulary=9, length=6, width=8, layers=layers, heads=2, key=jax.random.key(0))
     return jax.tree.map(lambda leaf: leaf + 0.1 * jnp.sin(jnp.arange(leaf.size)).reshape(leaf.shape), reader)
 
 
-def block_by_hand(block: Block, words: np.ndarray) -> np.ndarray:
+def block_by_hand(block: TextBlock, words: np.ndarray) -> np.ndarray:
     def norm(values: np.ndarray, scale: Any) -> np.ndarray:
         return np.asarray(scale) * values / np.sqrt((values**2).mean(-1, keepdims=True) + 1e-6)
 
@@ -104,11 +104,11 @@ def test_gradients_are_finite_and_pads_get_none():
 
 
 def test_what_has_no_words_is_refused_before_training(tiny: Callable[..., Any]):
-    with pytest.raises((BadInput, ValidationError), match="have no words"):
+    with pytest.raises((BadInput, ValidationError), match="have no names"):
         tiny(encoding=Sentences(), family=PLAIN)
-    with pytest.raises((BadInput, ValidationError), match="do not tell coefficients"):
+    with pytest.raises((BadInput, ValidationError), match="cannot express coefficients"):
         tiny(encoding=Sentences(), space=ROOMS, support=Random(number=6))
-    with pytest.raises(BadInput, match="have no words"):
+    with pytest.raises(BadInput, match="have no names"):
         Sentences().size(SubsetSpace(modules=4, max_active=2), PLAIN)
 
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from recombine.encodings.token_embedding import TokenEmbedding, TokenReader
+from recombine.encodings.token_embedding import TokenEmbedder, TokenEmbedding
 from recombine.families.hyperteacher import Coefficients, Hyperteacher
 from recombine.spaces.subset import SubsetSpace
 
@@ -18,8 +18,8 @@ SPACE = SubsetSpace(modules=6, max_active=3)
 ENCODING = TokenEmbedding(width=4)
 
 
-def reader() -> TokenReader:
-    return ENCODING.reader(SPACE, Hyperteacher(), jax.random.key(3))
+def reader() -> TokenEmbedder:
+    return ENCODING.embedder(SPACE, Hyperteacher(), jax.random.key(3))
 
 
 @pytest.mark.parametrize("law", ["discrete", "k-hot", "continuous"])

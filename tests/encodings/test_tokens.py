@@ -25,9 +25,7 @@ def encoded(space: Any, law: Coefficients, tasks: Callable[..., Any]) -> tuple[n
     teacher, some = tasks(space, family, 64)
     assert Tokens().size(space, family) == 2 * space.width
     encoder = Tokens().draw(space, family, jax.random.key(0))
-    return np.asarray(jax.vmap(lambda task: encoder(task, teacher, jax.random.key(1)))(some)), np.asarray(
-        some.vector
-    )
+    return np.asarray(jax.vmap(lambda task: encoder(task, teacher, jax.random.key(1)))(some)), np.asarray(some.vector)
 
 
 @pytest.mark.parametrize("law", ["discrete", "k-hot"])
@@ -36,9 +34,7 @@ def encoded(space: Any, law: Coefficients, tasks: Callable[..., Any]) -> tuple[n
     [SPACE, ProductSpace(factors={"colour": 2, "shape": 3})],  # type: ignore[arg-type]
     ids=["subset", "product"],
 )
-def test_numbers_and_tenths_are_interleaved_integers(
-    space: Any, law: Coefficients, tasks: Callable[..., Any]
-):
+def test_numbers_and_tenths_are_interleaved_integers(space: Any, law: Coefficients, tasks: Callable[..., Any]):
     codes, vectors = encoded(space, law, tasks)
     np.testing.assert_array_equal(codes, np.round(codes))
     np.testing.assert_array_equal(codes[:, 0::2], np.tile(np.arange(space.width), (64, 1)))

@@ -22,9 +22,7 @@ def test_every_task_has_the_same_code():
     teacher = FAMILY.draw(SPACE, jax.random.key(0))
     encoder = encoding.draw(SPACE, FAMILY, jax.random.key(1))
     codes = [
-        np.asarray(
-            encoder(teacher.task(jnp.asarray(row), jax.random.key(seed)), teacher, jax.random.key(seed))
-        )
+        np.asarray(encoder(teacher.task(jnp.asarray(row), jax.random.key(seed)), teacher, jax.random.key(seed)))
         for seed, row in enumerate(SPACE.enumerate())
     ]
     assert np.unique(codes, axis=0).tolist() == [[0.0]]

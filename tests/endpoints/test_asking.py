@@ -8,10 +8,11 @@ import time
 
 import pytest
 
+from recombine.endpoints.answer_cache import AnswerCache
 from recombine.endpoints.asking import ERROR, GIVE_UP, ask_items, without_secrets
-from recombine.endpoints.chat import NoAnswer, Silent
+from recombine.endpoints.chat import RequestFailed, Unavailable
+from recombine.endpoints.embers_audit import audit_embers
 from recombine.endpoints.function import load_function, source_version
-from recombine.endpoints.kept import Kept
 from recombine.errors import BadInput
 from recombine.language.items import make_items
 
@@ -21,7 +22,7 @@ RIGHT = {item.prompt: item.answer for item in ITEMS}
 
 @pytest.fixture
 def kept(tmp_path):
-    made = Kept(tmp_path / "out")
+    made = AnswerCache(tmp_path / "out")
     made.begin({"model": "a"})
     return made
 
@@ -58,7 +59,7 @@ def test_several_are_under_way_at_once(kept):
 
 @pytest.mark.parametrize("at_once", [1, 3])
 def test_what_fails_is_recorded_and_asked_again(kept, at_once):
-    bad = {ITEMS[2].prompt: NoAnswer("odd"), ITEMS[5].prompt: RuntimeError("x" * 999)}
+    bad = {ITEMS[2].prompt: RequestFailed("odd"), ITEMS[5].prompt: RuntimeError("x" * 999)}
 
     def ask(prompt):
         if prompt in bad:
@@ -66,7 +67,7 @@ def test_what_fails_is_recorded_and_asked_again(kept, at_once):
         return None if prompt == ITEMS[7].prompt else right(prompt)
 
     notes = ask_items(ITEMS, ask, kept, at_once=at_once)
-    assert "3 of 12 items have no answer" in notes[0] and "the same command" in notes[-1]
+    assert "3 of 12 items have no answer" in notes[0] and "The same command" in notes[-1]
     assert "the answer is a NoneType, not text" in notes[0]
     held = kept.read()
     assert held[ITEMS[2].name]["correct"] is None and held[ITEMS[2].name]["error"] == "odd"
@@ -83,13 +84,13 @@ def test_one_that_is_gone_is_left_alone(kept, at_once):
 
     def ask(prompt):
         asked.append(prompt)
-        raise Silent("nobody")
+        raise Unavailable("nobody")
 
     notes = ask_items(ITEMS, ask, kept, at_once=at_once)
     assert GIVE_UP <= len(asked) < len(ITEMS)
     assert (
         notes[0]
-        == "12 of 12 items have no answer (9 of them were given up, as nobody answered 3 in a row): nobody."
+        == "12 of 12 items have no answer (9 of them were not asked, because there was no reply to 3 questions in a row): nobody."
     )
     # Those never asked come first next time.
     time.sleep(0.05)
@@ -101,9 +102,7 @@ def test_one_that_is_gone_is_left_alone(kept, at_once):
 
 
 @pytest.mark.parametrize("at_once", [1, 3])
-@pytest.mark.parametrize(
-    "error", [NoAnswer("HTTP 404"), ZeroDivisionError("of \x1b[31mnought"), SystemExit(3)]
-)
+@pytest.mark.parametrize("error", [RequestFailed("HTTP 404"), ZeroDivisionError("of \x1b[31mnought"), SystemExit(3)])
 def test_where_nothing_is_answered_at_all_few_are_asked(kept, at_once, error):
     asked = []
 
@@ -113,8 +112,8 @@ def test_where_nothing_is_answered_at_all_few_are_asked(kept, at_once, error):
 
     notes = ask_items(ITEMS, ask, kept, at_once=at_once)
     assert len(asked) == GIVE_UP if at_once == 1 else GIVE_UP <= len(asked) < len(ITEMS)
-    assert "12 of 12 items" in notes[0] and "as none of the first 3 got one): " in notes[0]
-    assert "\x1b" not in notes[0] and type(error).__name__ in notes[0] + "NoAnswer"
+    assert "12 of 12 items" in notes[0] and "because none of the first 3 was answered): " in notes[0]
+    assert "\x1b" not in notes[0] and type(error).__name__ in notes[0] + "RequestFailed"
     time.sleep(0.05)
     failed = set(asked)
     # Again, others come first: what is wrong may be with the first items only.
@@ -129,7 +128,7 @@ def test_once_there_is_an_answer_each_is_asked(kept):
 
     def ask(prompt):
         if next(number):
-            raise NoAnswer("HTTP 400")
+            raise RequestFailed("HTTP 400")
         return "no"
 
     for _ in range(2):
@@ -143,7 +142,7 @@ def test_an_error_now_and_then_is_not_being_gone(kept):
 
     def ask(prompt):
         if next(number) % 3:
-            raise Silent("busy")
+            raise Unavailable("busy")
         return "no"
 
     notes = ask_items(ITEMS, ask, kept)
@@ -216,9 +215,9 @@ def test_other_settings_are_refused_once_there_are_answers(kept):
 def test_folders_that_are_no_audits_are_refused(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(BadInput, match="not empty"):
-        Kept(tmp_path).begin({})
+        AnswerCache(tmp_path).begin({})
     with pytest.raises(BadInput, match="is a file"):
-        Kept(tmp_path / "file").begin({})
+        AnswerCache(tmp_path / "file").begin({})
 
 
 def test_settings_that_were_damaged_are_told(kept):
@@ -236,7 +235,7 @@ def test_functions_by_name(tmp_path, monkeypatch):
     found = load_function("my_llm_module:say")
     assert found("x") == "a" and len(source_version(found)) == 16 and source_version(len) == ""
     for spec, said in (
-        ("my_llm_module:word", "no function"),
+        ("my_llm_module:word", "not a function"),
         ("my_llm_module:none", "cannot be imported"),
         ("my_raising_llm:f", "cannot be imported"),
         ("no_such_module:f", "cannot be imported"),
@@ -250,3 +249,10 @@ def test_functions_by_name(tmp_path, monkeypatch):
 def test_at_least_one_at_once(kept):
     with pytest.raises(BadInput, match="At least one"):
         ask_items(ITEMS, right, kept, at_once=0)
+
+
+def test_a_result_shows_itself(tmp_path):
+    result = audit_embers(right, ITEMS, tmp_path / "out", {"model": "<b>\x1b"})
+    assert repr(result) == r"EmbersAudit('<b>\\x1b', 12 items, 12 answered)"
+    page = result._repr_html_()
+    assert "&lt;b&gt;" in page and "<b>\x1b" not in page and "verdict" in page

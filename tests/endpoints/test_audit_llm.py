@@ -136,7 +136,7 @@ def test_garbage_is_recorded_and_the_rest_goes_on(asked, server, reply, tmp_path
     code, out, err = asked(*SMALL, "--json")
     assert code == 1 and json.loads(out)["answered"] == 34 and "2 of 36 items have no answer" in err
     lines = (tmp_path / "out" / "answers.jsonl").read_text().splitlines()
-    assert len(lines) == 36 and sum("not that of a chat" in line for line in lines) == 2
+    assert len(lines) == 36 and sum("not a chat completion" in line for line in lines) == 2
     page = (tmp_path / "out" / "report.html").read_text()
     assert "<b>no" not in page and "\x1b" not in page
     odd.clear()
@@ -146,10 +146,10 @@ def test_garbage_is_recorded_and_the_rest_goes_on(asked, server, reply, tmp_path
 
 
 def test_a_server_that_hangs(asked, server, reply, monkeypatch):
-    monkeypatch.setattr(chat.ChatEndpoint.__init__, "__kwdefaults__", FAST | {"tries": 1})
+    monkeypatch.setattr(chat.ChatEndpoint.__init__, "__kwdefaults__", FAST | {"attempts": 1})
     server.say = lambda number, prompt: reply("late", delay=2.0)
     began = time.monotonic()
-    code, _, err = asked(*SMALL, "--patience", "0.05", "--at-once", "3")
+    code, _, err = asked(*SMALL, "--timeout", "0.05", "--at-once", "3")
     assert code == 1 and time.monotonic() - began < 10 and "in a row" in err
 
 
@@ -203,8 +203,7 @@ def test_a_function(cli, tmp_path, monkeypatch):
     assert code == 0, err
     document = json.loads(out)
     shares = {
-        (one["task"], one["variant"], one["level"]): one["right"]["estimate"]
-        for one in document["findings"]["shares"]
+        (one["task"], one["variant"], one["level"]): one["right"]["estimate"] for one in document["findings"]["shares"]
     }
     assert shares["decode", "common", "all"] == 1 and shares["decode", "rare", "all"] == 0
     assert verdicts(document)["common-task"] == "supported"
@@ -233,21 +232,18 @@ def test_items_of_somebody_s_own(cli, server, tmp_path, reply):
         (("--function", "a:b", "--temperature", "nan"), "A temperature is 0 or more"),
         (("--endpoint", "http://host/v1", "--model", "m", "--temperature", "inf"), "A temperature is"),
         (("--endpoint", "http://host/v1", "--model", "m", "--temperature", "-1"), "A temperature is"),
-        (("--endpoint", "http://host/v1", "--model", "m", "--patience", "inf"), "Patience"),
-        (
-            ("--endpoint", "http://host/v1", "--model", "m", "--items-from", "no.csv"),
-            "There is no file no.csv",
-        ),
+        (("--endpoint", "http://host/v1", "--model", "m", "--timeout", "inf"), "The timeout must be"),
+        (("--endpoint", "http://host/v1", "--model", "m", "--items-from", "no.csv"), "There is no file no.csv"),
         ((), "Either an endpoint or a function"),
-        (("--endpoint", "http://host/v1"), "which model"),
-        (("--endpoint", "host", "--model", "m"), "no address"),
+        (("--endpoint", "http://host/v1"), "needs the name of a model"),
+        (("--endpoint", "host", "--model", "m"), "not a valid address"),
         (("--endpoint", "http://host/v1", "--model", "m", "--function", "a:b"), "Either an endpoint"),
         (("--function", "a:b", "--model", "m"), "--model names"),
         (("--function", "no_such_module:f"), "cannot be imported"),
         (("--endpoint", "http://host/v1", "--model", "m", "--tasks", "nothing"), "no task 'nothing'"),
         (("--endpoint", "http://host/v1", "--model", "m", "--items", "0"), "At least one"),
         (("--endpoint", "http://host/v1", "--model", "m", "--shifts", "a"), "two shifts"),
-        (("--endpoint", "http://host/v1", "--model", "m", "--patience", "0"), "Patience"),
+        (("--endpoint", "http://host/v1", "--model", "m", "--timeout", "0"), "The timeout must be"),
         (("--endpoint", "http://host/v1", "--model", "m", "--at-once", "0"), "At least one question"),
     ],
 )
@@ -264,7 +260,7 @@ def test_what_the_server_says_is_told_and_kept(asked, server, reply, tmp_path):
     said = r"HTTP 404 Not Found: The model \x1b[31mstub does not exist"
     assert code == 1 and len(server.asked) == 3 and "\x1b" not in err
     assert (
-        f"36 of 36 items have no answer (33 of them were given up, as none of the first 3 got one): {said}."
+        f"36 of 36 items have no answer (33 of them were not asked, because none of the first 3 was answered): {said}."
         in err
     )
     assert err.count("have no answer") == 1 and "Errno" not in err
@@ -285,7 +281,7 @@ def test_a_missing_key_is_named(asked, server, reply, monkeypatch, options):
     assert code == 1 and f"fix: put the key into the environment: export {name}=" in err
     monkeypatch.setenv(name, "wrong-one")
     code, _, err = asked(*SMALL, *options)
-    assert code == 1 and f"fix: see that the key in {name} is the right one" in err
+    assert code == 1 and f"fix: check that the key in {name} is correct" in err
 
 
 def test_empty_answers_are_told(asked, server, reply, tmp_path):
@@ -328,7 +324,7 @@ def test_a_function_that_ends_the_program_does_not_end_ours(cli, tmp_path, monke
     monkeypatch.syspath_prepend(str(tmp_path))
     code, out, err = cli("--function", "my_leaving_model:leaves", "--out", tmp_path / "out", *SMALL)
     assert code == 1 and r"SystemExit: I \x1b[31mleave" in err and "\x1b" not in out + err
-    assert "none of the first 3 got one" in err
+    assert "none of the first 3 was answered" in err
 
 
 @pytest.mark.parametrize(("width", "shown"), [(80, False), (140, True)])
@@ -358,16 +354,7 @@ def test_notes_on_items_of_somebody_s_own(cli, server, tmp_path):
     rows = ["task,variant,prompt,answer,output_logprob"]
     rows += [f"sum,rare,what is {n} + 1?,{n + 1},{-n / 10}" for n in (*range(12), 3, 3)]
     (tmp_path / "mine.csv").write_text("\n".join(rows) + "\n")
-    where = (
-        "--endpoint",
-        server.url,
-        "--model",
-        "stub",
-        "--out",
-        tmp_path / "out",
-        "--items-from",
-        "mine.csv",
-    )
+    where = ("--endpoint", server.url, "--model", "stub", "--out", tmp_path / "out", "--items-from", "mine.csv")
     told = "2 items repeat others and are asked once"
     assert told in cli(*where, "--dry-run")[1]
     assert told in json.loads(cli(*where, "--dry-run", "--json")[1])["notes"][0]
@@ -389,17 +376,7 @@ main(sys.argv[1:])
 def test_an_end_in_the_middle_loses_nothing(asked, server, reply, tmp_path, sent, code):
     server.say = lambda number, prompt: reply("no", delay=0.05 if number < 20 else 30.0)
     out = tmp_path / "out"
-    arguments = [
-        "audit-llm",
-        "embers",
-        "--endpoint",
-        server.url,
-        "--model",
-        "stub",
-        "--out",
-        str(out),
-        *SMALL,
-    ]
+    arguments = ["audit-llm", "embers", "--endpoint", server.url, "--model", "stub", "--out", str(out), *SMALL]
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -22,12 +22,12 @@ def small(tiny: Callable[..., RunConfig]) -> Callable[..., RunConfig]:
     from recombine.supports.random import Random
     from recombine.training.config import Seeds
 
-    def make(number: int = 12, seed: int = 0, rate: float = 0.01, **changes: Any) -> RunConfig:
+    def make(number: int = 12, seed: int = 0, learning_rate: float = 0.01, **changes: Any) -> RunConfig:
         fields = {
             "space": SubsetSpace(modules=8, max_active=2),
             "support": Random(number=number, reserve=12),
             "seeds": Seeds.replicate(seed),
-            "recipe": Paper(rate=rate, steps=30, tasks=8, samples=4),
+            "recipe": Paper(learning_rate=learning_rate, steps=30, tasks=8, samples=4),
         }
         return tiny(**(fields | changes))
 

@@ -8,9 +8,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(os, "sched_setaffinity"), reason="this system cannot bind processes"
-)
+pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system cannot bind processes")
 
 HOLD = """
 import sys

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-from recombine.engines.base import SweepProgress, plan
+from recombine.engines.base import plan
 from recombine.engines.local import LocalEngine
 from recombine.errors import BadInput, StoreError
 from recombine.models.mlp import MLP
@@ -17,8 +17,9 @@ from recombine.probes.scores import Scores
 from recombine.store.repair import Examination
 from recombine.store.setting_aside import moved
 from recombine.store.store import Store
-from recombine.training import train as training
-from recombine.training.train import Trainer, train
+from recombine.training import trainer as training
+from recombine.training.progress import Progress
+from recombine.training.trainer import Trainer, train
 
 HUGE = 1e30
 """A learning rate at which the loss is not finite after the first step."""
@@ -26,7 +27,7 @@ HUGE = 1e30
 SCORES = Scores(combinations=6, draws=2, samples=4)
 
 
-class Watch(SweepProgress):
+class Watch(Progress):
     """Notes what a sweep reports, and stops it when told to."""
 
     def __init__(self, stop_after_runs: int | None = None, stop_after_looks: int | None = None) -> None:
@@ -40,7 +41,7 @@ class Watch(SweepProgress):
     def started(self, runs, steps):
         self.expected = (runs, steps)
 
-    def stepped(self, steps, config, look):
+    def stepped(self, steps, config, evaluation):
         self.looks += 1
         self.steps += steps
         if self._stop_after_looks is not None and self.looks >= self._stop_after_looks:
@@ -57,7 +58,7 @@ class Watch(SweepProgress):
 
 
 def weights(store: Store, config) -> list[np.ndarray]:
-    return [np.asarray(leaf) for leaf in jax.tree.leaves(store.load(config).model)]
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(store.load(config).network)]
 
 
 def test_a_sweep_trains_only_what_is_missing(store, small):
@@ -75,8 +76,9 @@ def test_a_sweep_trains_only_what_is_missing(store, small):
     assert (third.trained, third.found, third.compilations, third.train_seconds) == (0, 3, 0, 0.0)
 
 
+@pytest.mark.usefixtures("fresh_programs")
 def test_a_sweep_compiles_once_a_bucket(store, small):
-    same = [small(12), small(20), small(12, seed=1), small(12, rate=1e-3)]
+    same = [small(12), small(20), small(12, seed=1), small(12, learning_rate=1e-3)]
     other = small(12, model=MLP(width=8, depth=1))
     sweep = LocalEngine().run(store, [*same, other])
     assert sweep.trained == 5 and sweep.compilations == 2
@@ -99,16 +101,16 @@ def test_the_stored_run_is_the_trained_one(store, small):
 
 
 def test_a_failed_run_is_recorded_with_its_step_and_the_sweep_goes_on(store, small):
-    configs = [small(12), small(12, rate=HUGE), small(12, seed=1), small(20, rate=HUGE), small(20)]
+    configs = [small(12), small(12, learning_rate=HUGE), small(12, seed=1), small(20, learning_rate=HUGE), small(20)]
     sweep = LocalEngine().run(store, configs, [SCORES])
     assert sweep.trained == 5
-    assert set(sweep.failed) == {small(12, rate=HUGE).run_id, small(20, rate=HUGE).run_id}
+    assert set(sweep.failed) == {small(12, learning_rate=HUGE).run_id, small(20, learning_rate=HUGE).run_id}
     assert sweep.measured == 3, "what failed is not measured"
     for config in configs:
-        failed = config.recipe.rate == HUGE
+        failed = config.recipe.learning_rate == HUGE
         assert store.status(config.run_id) == ("failed" if failed else "complete")
         assert store.has_measurement(config.run_id, SCORES) is not failed
-    step = store.load(small(12, rate=HUGE)).manifest["failed_at"]
+    step = store.load(small(12, learning_rate=HUGE)).manifest["failed_at"]
     # The first loss is that of the network before the first update.
     assert 1 <= step < 10
     frame = store.runs_df().set_index("run")
@@ -164,7 +166,7 @@ def test_ctrl_c_between_measurements_keeps_those_that_were_made(store, small):
     configs = [small(12, seed=seed) for seed in range(3)]
     LocalEngine().run(store, configs)
 
-    class Stop(SweepProgress):
+    class Stop(Progress):
         def measuring(self, done, total):
             if done == 2:
                 raise KeyboardInterrupt
@@ -201,7 +203,7 @@ def test_a_disk_that_fills_up_during_training_is_explained(store, small, monkeyp
     LocalEngine().run(store, [small()])
 
     class Fill(Watch):
-        def stepped(self, steps, config, look):
+        def stepped(self, steps, config, evaluation):
             monkeypatch.setattr(os, "fsync", refuse)
 
     monkeypatch.setattr(training, "CHECKPOINT_SECONDS", -1.0)
@@ -220,7 +222,7 @@ def test_progress_counts_every_step_and_measurement(store, small):
 
 
 def test_the_plan_says_what_is_left_and_makes_nothing(store, small):
-    configs = [small(12), small(20), small(12, rate=HUGE)]
+    configs = [small(12), small(20), small(12, learning_rate=HUGE)]
     ahead = plan(None, [*configs, small(12)], [SCORES])
     assert (ahead.runs, ahead.done, ahead.failed, ahead.buckets) == (3, 0, 0, 1)
     assert (ahead.steps, ahead.measurements) == (90, 3)
@@ -256,3 +258,10 @@ def test_a_run_that_does_not_allow_a_measurement_keeps_no_other_from_it(store, s
     scores = fresh.runs_df().set_index("run")["r2_held_out"]
     assert np.isnan(scores[configs[1].run_id]) and np.isfinite(scores[configs[0].run_id])
     assert fresh.problems == [] and Examination(store.path, repair=False).run() == []
+
+
+def test_summary_numbers_that_a_measurement_does_not_declare_are_a_mistake(store, small, monkeypatch):
+    """Studies check their claims against the declared columns, so a measurement must declare all of them."""
+    monkeypatch.setattr(Scores, "summary_columns", lambda self, config: frozenset({"r2_in"}))
+    with pytest.raises(TypeError, match=r"'scores' does not declare .*r2_held_out"):
+        LocalEngine().run(store, [small(12)], [SCORES])

@@ -14,26 +14,26 @@ import numpy as np
 import pytest
 
 from recombine.engines import processes
-from recombine.engines.base import SweepProgress
-from recombine.engines.child import Child
 from recombine.engines.local import LocalEngine
 from recombine.engines.processes import ProcessEngine
+from recombine.engines.worker_process import WorkerProcess
 from recombine.errors import BadInput, RecombineError
 from recombine.probes.scores import Scores
 from recombine.recipes.paper import Paper
 from recombine.store.provenance import threads
 from recombine.store.store import Store
+from recombine.training.progress import Progress
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes in /proc")
 
 SCORES = Scores(combinations=6, draws=2, samples=4)
-LONG = Paper(rate=0.01, steps=3000, tasks=8, samples=4)
+LONG = Paper(learning_rate=0.01, steps=3000, tasks=8, samples=4)
 """A second or more: so that something can happen in the middle."""
-ENDLESS = Paper(rate=0.01, steps=10_000_000, tasks=8, samples=4)
+ENDLESS = Paper(learning_rate=0.01, steps=10_000_000, tasks=8, samples=4)
 
 
-class Watch(SweepProgress):
-    """Notes what is reported; calls `act` at every look at a run."""
+class Watch(Progress):
+    """Notes what is reported; calls `act` at every evaluation of a run."""
 
     def __init__(self, act=lambda config: None):
         self.started_with, self.steps, self.measured, self.runs, self.act = None, 0, [], {}, act
@@ -41,7 +41,7 @@ class Watch(SweepProgress):
     def started(self, runs, steps):
         self.started_with = (runs, steps)
 
-    def stepped(self, steps, config, look):
+    def stepped(self, steps, config, evaluation):
         self.steps += steps
         self.act(config)
 
@@ -53,21 +53,21 @@ class Watch(SweepProgress):
 
 
 @pytest.fixture
-def children(monkeypatch) -> list[Child]:
+def children(monkeypatch) -> list[WorkerProcess]:
     """The worker processes that engines start."""
     started = []
 
-    class Noted(Child):
+    class Noted(WorkerProcess):
         def __init__(self, *arguments):
             super().__init__(*arguments)
             started.append(self)
 
-    monkeypatch.setattr(processes, "Child", Noted)
+    monkeypatch.setattr(processes, "WorkerProcess", Noted)
     return started
 
 
 def weights(store: Store, config) -> list[bytes]:
-    return [np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(store.load(config).model)]
+    return [np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(store.load(config).network)]
 
 
 def alive(pid: int) -> bool:
@@ -78,7 +78,7 @@ def alive(pid: int) -> bool:
 
 
 def test_two_processes_give_what_one_gives(store, small, tmp_path, children):
-    configs = [small(12, seed=seed) for seed in range(3)] + [small(12, rate=1e30)]
+    configs = [small(12, seed=seed) for seed in range(3)] + [small(12, learning_rate=1e30)]
     watch = Watch()
     engine = ProcessEngine(2, threads(), least=0.0)
     sweep = engine.run(store, [*configs, configs[0]], [SCORES], watch)
@@ -116,7 +116,7 @@ def test_cores_are_shared_out_and_written_down(store, small):
 
 
 def test_a_process_that_is_killed_loses_nothing(store, small, children):
-    configs = [small(12, seed=seed, recipe=LONG, every=50) for seed in range(3)]
+    configs = [small(12, seed=seed, recipe=LONG, eval_every=50) for seed in range(3)]
     first = []
 
     def kill(config):
@@ -139,17 +139,15 @@ def test_a_run_that_kills_its_process_again_is_named_and_the_others_are_kept(sto
         if config == victim:
             os.kill(children[-1].pid, signal.SIGKILL)
 
-    with pytest.raises(
-        RecombineError, match=f"1 runs could not be finished.*{victim.run_id}.*SIGKILL"
-    ) as error:
+    with pytest.raises(RecombineError, match=f"1 runs could not be finished.*{victim.run_id}.*SIGKILL") as error:
         ProcessEngine(1, 1, least=1000.0).run(store, configs, progress=Watch(kill))
     assert error.value.exit_code == 1
     assert store.run_ids() == [small(12).run_id]
-    assert not any(alive(child.pid) for child in children)
+    assert not any(alive(worker.pid) for worker in children)
 
 
 def test_a_run_that_needs_more_memory_than_it_may_have_is_named(store, small):
-    big = small(12, recipe=Paper(rate=0.01, steps=10, tasks=512, samples=20_000))
+    big = small(12, recipe=Paper(learning_rate=0.01, steps=10, tasks=512, samples=20_000))
     engine = ProcessEngine(1, 1, memory=800_000_000, least=1000.0)
     with pytest.raises(RecombineError, match=f"{big.run_id}.*memory") as error:
         engine.run(store, [small(12), big])
@@ -166,7 +164,7 @@ def test_ctrl_c_stops_the_processes_and_the_same_sweep_goes_on(store, small, chi
 
     with pytest.raises(KeyboardInterrupt):
         ProcessEngine(1, 1, least=1000.0).run(store, configs, progress=Watch(interrupt))
-    assert not any(alive(child.pid) for child in children)
+    assert not any(alive(worker.pid) for worker in children)
     assert store.run_ids() == [small(12).run_id] and store.problems == []
     assert list((store.path / "temporary").glob("*")) == []
     sweep = ProcessEngine(1, 1).run(store, [small(12), small(20)])
@@ -175,19 +173,19 @@ def test_ctrl_c_stops_the_processes_and_the_same_sweep_goes_on(store, small, chi
 
 PARENT = """
 import sys
-from recombine.engines.parcels import Parcel
+from recombine.engines.work_units import WorkUnit
 from recombine.engines.processes import ProcessEngine
 from recombine.store.store import Store
-parcel = Parcel.of_text(sys.argv[1])
-ProcessEngine(2, 1, least=0.0).run(Store(sys.argv[2]), parcel.configs)
+unit = WorkUnit.from_text(sys.argv[1])
+ProcessEngine(2, 1, least=0.0).run(Store(sys.argv[2]), unit.configs)
 """
 
 
 def test_a_killed_parent_leaves_no_process_behind(store, small):
-    from recombine.engines.parcels import Parcel
+    from recombine.engines.work_units import WorkUnit
 
-    parcel = Parcel(configs=tuple(small(12, seed=seed, recipe=ENDLESS) for seed in range(2)))
-    parent = subprocess.Popen([sys.executable, "-c", PARENT, parcel.text(), str(store.path)])
+    unit = WorkUnit(configs=tuple(small(12, seed=seed, recipe=ENDLESS) for seed in range(2)))
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, unit.text(), str(store.path)])
     try:
         deadline = time.monotonic() + 120
         pids: list[int] = []

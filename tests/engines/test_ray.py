@@ -13,7 +13,6 @@ import jax
 import numpy as np
 import pytest
 
-from recombine.engines.base import SweepProgress
 from recombine.engines.local import LocalEngine
 from recombine.engines.ray import RayEngine
 from recombine.errors import BadInput
@@ -21,6 +20,7 @@ from recombine.probes.scores import Scores
 from recombine.recipes.paper import Paper
 from recombine.store.provenance import threads
 from recombine.store.store import Store
+from recombine.training.progress import Progress
 
 # Not imported here: Ray reads how it keeps strangers out when it is loaded, and the cluster's fixture says that first.
 pytestmark = pytest.mark.skipif(
@@ -29,25 +29,21 @@ pytestmark = pytest.mark.skipif(
 )
 
 SCORES = Scores(combinations=6, draws=2, samples=4)
-LONG = Paper(rate=0.01, steps=3000, tasks=8, samples=4)
+LONG = Paper(learning_rate=0.01, steps=3000, tasks=8, samples=4)
 """A second or more: so that a node dies in the middle."""
 
-QUICK = {
-    "health_check_initial_delay_ms": 0,
-    "health_check_period_ms": 1000,
-    "health_check_failure_threshold": 3,
-}
+QUICK = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 1000, "health_check_failure_threshold": 3}
 """A dead node is found in seconds, not in half a minute; a slow one still has ten to answer."""
 
 
-class Watch(SweepProgress):
+class Watch(Progress):
     def __init__(self, act=lambda config: None):
         self.started_with, self.steps, self.runs, self.measured, self.act = None, 0, set(), [], act
 
     def started(self, runs, steps):
         self.started_with = (runs, steps)
 
-    def stepped(self, steps, config, look):
+    def stepped(self, steps, config, evaluation):
         self.steps += steps
         self.act(config)
 
@@ -83,25 +79,22 @@ def cluster(tmp_path_factory) -> Iterator:
 
 
 def weights(store: Store, config) -> list[bytes]:
-    return [np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(store.load(config).model)]
+    return [np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(store.load(config).network)]
 
 
 def family(pid: int) -> list[int]:
     """A process and all that descend from it."""
     found = [pid]
     for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in path.read_text().split():
-            found += family(int(child))
+        for worker in path.read_text().split():
+            found += family(int(worker))
     return found
 
 
 def cut_the_power(node) -> None:
     """SIGKILL to all processes of a node, as many at once as can be."""
     pids = [
-        pid
-        for processes in node.all_processes.values()
-        for process in processes
-        for pid in family(process.process.pid)
+        pid for processes in node.all_processes.values() for process in processes for pid in family(process.process.pid)
     ]
     for pid in pids:
         try:
@@ -132,7 +125,7 @@ def test_results_travel_through_an_object_store_where_nodes_share_no_folder(clus
 
 def test_a_cluster_gives_what_one_process_gives_though_a_node_dies(cluster, store, small, tmp_path):
     first = [small(12, seed=seed) for seed in range(2)]
-    long = [small(12, seed=seed, recipe=LONG, every=50) for seed in range(4)]
+    long = [small(12, seed=seed, recipe=LONG, eval_every=50) for seed in range(4)]
     engine = RayEngine(cluster.address, cpus=1, threads=threads(), least=0.0)
 
     # A sweep that nothing disturbs.

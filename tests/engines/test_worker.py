@@ -1,4 +1,4 @@
-"""What a worker answers, whatever comes of a parcel."""
+"""What a worker answers, whatever comes of a unit."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
+from recombine.engines.events import EventWriter
 from recombine.engines.local import LocalEngine
-from recombine.engines.parcels import Parcel
-from recombine.engines.telling import Telling
-from recombine.engines.worker import Orders, answer, do_parcel
+from recombine.engines.work_units import WorkUnit
+from recombine.engines.worker import WorkerOptions, answer, run_unit
 from recombine.errors import BadInput, RecombineError, StoreError
 from recombine.probes.scores import Scores
 
@@ -37,39 +37,34 @@ class Breaking(LocalEngine):
     ids=lambda value: type(value).__name__,
 )
 def test_errors_are_answers(store, small, error, event):
-    said = do_parcel(Parcel(configs=(small(),)).text(), store, Breaking(error), lambda _: None)
+    said = run_unit(WorkUnit(configs=(small(),)).text(), store, Breaking(error), lambda _: None)
     assert event.items() <= said.items()
     json.dumps(said)
 
 
 def test_a_node_that_does_not_see_the_folder_says_so_and_makes_none(small, tmp_path):
-    orders = Orders(store=str(tmp_path / "nowhere"))
-    said = answer(orders, Parcel(configs=(small(),)).text(), LocalEngine(), lambda _: None)
+    options = WorkerOptions(store=str(tmp_path / "nowhere"))
+    said = answer(options, WorkUnit(configs=(small(),)).text(), LocalEngine(), lambda _: None)
     assert said["event"] == "refused" and "There is no store" in said["message"]
     assert not (tmp_path / "nowhere").exists()
 
 
 def test_reports_of_steps_are_rare_but_none_is_lost(small):
     said = []
-    telling = Telling(said.append, interval=1000.0)
+    telling = EventWriter(said.append, interval=1000.0)
     telling.stepped(10, small(), {"step": 10})
     telling.stepped(10, small(), {"step": 20})
     telling.stepped(10, small(seed=1), {"step": 10})
-    assert [event["looks"] for event in said] == [{small().run_id: {"step": 10}}]
+    assert [event["evaluations"] for event in said] == [{small().run_id: {"step": 10}}]
     telling._flush()
-    assert said[-1]["looks"] == {small().run_id: {"step": 20}, small(seed=1).run_id: {"step": 10}}
+    assert said[-1]["evaluations"] == {small().run_id: {"step": 20}, small(seed=1).run_id: {"step": 10}}
 
 
 def test_a_worker_writes_events_and_nothing_else(store, small):
-    parcel = Parcel(configs=(small(),), measurements=(Scores(combinations=6, draws=2, samples=4),))
-    command = [
-        sys.executable,
-        "-m",
-        "recombine.engines.worker",
-        Orders(store=str(store.path)).model_dump_json(),
-    ]
+    unit = WorkUnit(configs=(small(),), measurements=(Scores(combinations=6, draws=2, samples=4),))
+    command = [sys.executable, "-m", "recombine.engines.worker", WorkerOptions(store=str(store.path)).model_dump_json()]
     worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    worker.stdin.write(parcel.text() + "\n")
+    worker.stdin.write(unit.text() + "\n")
     worker.stdin.flush()
     events = [json.loads(worker.stdout.readline())]
     while events[-1]["event"] != "done":

@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.families.base import Batch
 from recombine.families.preferences import Preferences
@@ -68,10 +67,7 @@ def test_statistics_are_those_of_plain_loops(seed: int, samples: int, right: flo
 def test_what_comes_after_the_end_cannot_be_wrong():
     batch, logits = made(np.random.default_rng(0), 16, 1.0)
     spoilt = np.where(np.asarray(batch.mask)[..., None] > 0, logits, -logits)
-    assert FAMILY.metrics(jax.vmap(FAMILY.score)(batch, jnp.asarray(spoilt))) == {
-        "accuracy": 1.0,
-        "step_accuracy": 1.0,
-    }
+    assert FAMILY.metrics(jax.vmap(FAMILY.score)(batch, jnp.asarray(spoilt))) == {"accuracy": 1.0, "step_accuracy": 1.0}
 
 
 def test_one_wrong_step_spoils_its_episode_alone():

@@ -38,11 +38,7 @@ def drawn(grid: int) -> tuple[np.ndarray, Play, Batch]:
         row = SPACE.sample(key)
         task = teacher.task(row, key)
         by_play = jax.random.split(jax.random.fold_in(key, 1), 1)[0]
-        return (
-            row,
-            teacher.play(task, by_play),
-            teacher.batch(task, jax.random.fold_in(key, 1), teacher.horizon),
-        )
+        return (row, teacher.play(task, by_play), teacher.batch(task, jax.random.fold_in(key, 1), teacher.horizon))
 
     made = jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(3), DRAWS))
     return jax.tree.map(np.asarray, made)

@@ -14,8 +14,7 @@ from recombine.families.hops import Hops, HopsTeacher
 from recombine.families.vocabulary import END, SPECIAL
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
-from recombine.supports.hops import KINDS, HopSupport, steps
-from recombine.supports.hops import Hops as Support
+from recombine.supports.hops import KINDS, Hops as Support, HopSupport, steps
 from recombine.testing import check_support
 from recombine.training.config import RunConfig, Seeds
 from recombine.training.prepare import Setting
@@ -68,9 +67,9 @@ def test_training_sees_its_share_of_facts_and_no_other(chain: Any) -> None:
 
 
 @pytest.mark.parametrize("chain", KINDS)
-@pytest.mark.parametrize("thought", [False, True])
-def test_answers_follow_the_functions(chain: str, thought: bool) -> None:
-    own = setting(chain, thought=thought)
+@pytest.mark.parametrize("chain_of_thought", [False, True])
+def test_answers_follow_the_functions(chain: str, chain_of_thought: bool) -> None:
+    own = setting(chain, chain_of_thought=chain_of_thought)
     teacher, support = own.teacher, own.support
     assert isinstance(teacher, HopsTeacher) and isinstance(support, HopSupport)
     np.testing.assert_array_equal(teacher.inner, support.inner)
@@ -82,7 +81,7 @@ def test_answers_follow_the_functions(chain: str, thought: bool) -> None:
             bridges.append(inner[1][bridges[0], x[2]])
         wanted = last[bridges[-1], x[1], x[2]] if chain == "non-tree" else last[bridges[-1], x[-1]]
         task = teacher.task(jnp.asarray(row), jax.random.key(0))
-        said = [*(bridges if thought else []), wanted]
+        said = [*(bridges if chain_of_thought else []), wanted]
         assert np.asarray(teacher.answer(task)).tolist() == [*(SPECIAL + np.array(said)), END]
         assert np.asarray(teacher.prompt(task)).tolist() == (SPECIAL + x).tolist()
 
@@ -94,7 +93,7 @@ def test_more_training_keeps_the_test() -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(BadInput, match="needs a space of 3 factors"):
+    with pytest.raises(BadInput, match="needs a product space of 3 factors"):
         Support().check(SubsetSpace(modules=4, max_active=2))
     with pytest.raises(BadInput, match="fewer than number=300"):
         Support(number=300).check(space_of("two-hop"))

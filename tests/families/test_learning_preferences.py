@@ -15,7 +15,7 @@ from recombine.recipes.fast import Fast
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports.random import Random
 from recombine.training.config import RunConfig
-from recombine.training.train import train
+from recombine.training.trainer import train
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +37,7 @@ def scores(family: Family) -> tuple[dict[str, float], dict[str, float]]:
         objective="classification",  # type: ignore[arg-type]
         model=MLP(width=128, depth=2),
         recipe=Fast(steps=600, tasks=128, samples=8),
-        every=10,
+        eval_every=10,
     )
     curves = train(config).curves
     return curves[0], curves[-1]

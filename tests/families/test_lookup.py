@@ -58,9 +58,7 @@ def test_a_combination_has_one_function_for_any_key(space: Space, layers: int):
             by_task, by_batch = jax.random.split(jax.random.key(seed))
             task = teacher.task(jnp.asarray(row), by_task)
             batch = teacher.batch(task, by_batch, 4)
-            wanted = [
-                answer(teacher, row, np.asarray(task.coefficients), x) for x in np.asarray(batch.inputs)
-            ]
+            wanted = [answer(teacher, row, np.asarray(task.coefficients), x) for x in np.asarray(batch.inputs)]
             np.testing.assert_allclose(batch.targets, wanted, rtol=2e-5, atol=2e-6)
 
 

@@ -19,9 +19,7 @@ SPACE = ProductSpace.model_validate({"factors": {"x1": TOKENS, "x2": TOKENS, "x3
 def answers(family: Hops) -> np.ndarray:
     teacher = family.draw(SPACE, jax.random.key(0))
     rows = jnp.asarray(SPACE.enumerate())
-    return np.asarray(
-        jax.vmap(lambda row: teacher.answer(teacher.task(row, jax.random.key(1))))(rows)
-    ).astype(int)
+    return np.asarray(jax.vmap(lambda row: teacher.answer(teacher.task(row, jax.random.key(1))))(rows)).astype(int)
 
 
 def test_answers_are_drawn_evenly_and_close_with_the_end() -> None:
@@ -36,8 +34,8 @@ def test_the_answer_does_not_follow_from_the_bridge() -> None:
     rows = SPACE.enumerate()
     shares = {}
     for kind in (Hops, LookupHops):
-        found = answers(kind(tokens=TOKENS, thought=True))
-        assert (found[:, 0] == answers(Hops(tokens=TOKENS, thought=True))[:, 0]).all() or kind is LookupHops
+        found = answers(kind(tokens=TOKENS, chain_of_thought=True))
+        assert (found[:, 0] == answers(Hops(tokens=TOKENS, chain_of_thought=True))[:, 0]).all() or kind is LookupHops
         group = (found[:, 0] - SPECIAL) * TOKENS + rows[:, 2] % TOKENS
         pairs = (group[:, None] == group) & ~np.eye(len(rows), dtype=bool)
         shares[kind] = (found[:, 1][:, None] == found[:, 1])[pairs].mean()

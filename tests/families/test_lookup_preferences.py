@@ -29,9 +29,7 @@ def worths(teacher: PreferringTeacher, seed: int = 0) -> np.ndarray:
 def test_combinations_that_share_parts_share_no_preferences():
     whole = [index for index, row in enumerate(ROWS) if (row < SPACE.width).all()]
     akin = [
-        (one, two)
-        for one, two in itertools.combinations(whole, 2)
-        if len(np.intersect1d(ROWS[one], ROWS[two])) == 2
+        (one, two) for one, two in itertools.combinations(whole, 2) if len(np.intersect1d(ROWS[one], ROWS[two])) == 2
     ]
     found = {}
     for family in (LookupPreferences(features=200), Preferences(features=200)):

@@ -8,11 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
-from recombine.families.maximum_sum import MaximumSum, solved
+from recombine.families.maximum_sum import MaximumSum, solve as solve_plain
 from recombine.families.vocabulary import END, PAD
 from recombine.graphs.dynamic_programming import maximum_sum_graph
 from recombine.graphs.graph import evaluate
@@ -23,7 +22,7 @@ from recombine.training.config import RunConfig
 SPACE = ListSpace()
 LISTS = st.lists(st.integers(-5, 5), min_size=2, max_size=8)
 
-solve = jax.jit(solved)
+solve = jax.jit(solve_plain)
 
 
 def spoken(family: MaximumSum, values: list[int]) -> tuple[list[int], list[int], np.ndarray]:
@@ -47,9 +46,7 @@ def test_labels_are_the_first_of_the_best_choices(values: list[int]) -> None:
         for chosen in itertools.combinations(range(len(values)), count)
         if all(other - one > 1 for one, other in itertools.pairwise(chosen))
     ]
-    sums = {
-        labels: sum(v for v, label in zip(values, labels, strict=True) if label == 1) for labels in choices
-    }
+    sums = {labels: sum(v for v, label in zip(values, labels, strict=True) if label == 1) for labels in choices}
     assert best[0] == max(sums.values())
     assert tuple(labels) == min(labels for labels, total in sums.items() if total == best[0])
 

@@ -6,8 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
 from recombine.families.multiplication import MOST, Multiplication
@@ -82,7 +81,7 @@ def test_what_is_stated_is_read_of_the_answer(speak) -> None:
     graph, inputs, stated = family.stated(rows, said)
     assert inputs.tolist() == [[3, 2, 5, 4], [0, 4, 9, 9]]
     np.testing.assert_array_equal(stated, evaluate(graph, inputs))
-    assert stated[:, graph.numbers["answer"]].tolist() == [1035, 3960]
+    assert stated[:, graph.index["answer"]].tolist() == [1035, 3960]
     assert family.sizes(rows).tolist() == [22, 22] and family.size_name(22) == "2 x 2"
     assert family.results(rows).tolist() == [4, 4]
     assert family.lengths(22) == (5, 1 + len(family.vocabulary.spelled(said[0])))

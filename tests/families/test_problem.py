@@ -12,11 +12,11 @@ import pytest
 from recombine.errors import BadInput
 from recombine.families.problem import Problem, instances
 from recombine.families.sequences import WrittenTeacher
-from recombine.problems.digits import shown
+from recombine.problems.digits import as_strings
 from recombine.problems.instances import Instances
 from recombine.problems.knapsack import Knapsack
-from recombine.problems.network import network_of
 from recombine.problems.power_flow import PowerFlow
+from recombine.problems.power_flow.network import network_of
 from recombine.spaces.instances import InstanceSpace
 from recombine.spaces.subset import SubsetSpace
 from recombine.testing import check_family
@@ -58,7 +58,7 @@ def test_a_task_is_told_by_its_question() -> None:
     family = Problem(problem=SACK)
     teacher = family.draw(SPACE, jax.random.key(0))
     task = teacher.task(jnp.array([5]), jax.random.key(1))
-    assert shown(np.asarray(teacher.prompt(task))[None]) == shown(np.asarray(teacher.questions)[5:6])
+    assert as_strings(np.asarray(teacher.prompt(task))[None]) == as_strings(np.asarray(teacher.questions)[5:6])
     batch = teacher.batch(task, jax.random.key(2), 1)
     np.testing.assert_array_equal(batch.targets[0], teacher.answers[5])
 
@@ -100,7 +100,7 @@ def test_preparing_finds_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_other_spaces_are_refused() -> None:
-    with pytest.raises(BadInput, match="instances without parts"):
+    with pytest.raises(BadInput, match="needs a space of instances"):
         Problem(problem=SACK).draw(SubsetSpace(modules=4, max_active=2), jax.random.key(0))
 
 
@@ -110,6 +110,6 @@ def test_without_pypower_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pypower", None)
     with pytest.raises(BadInput, match="pypower") as caught:
-        Problem(problem=PowerFlow(spread=0.1, text="pairs")).longest  # noqa: B018
+        Problem(problem=PowerFlow(spread=0.1, text="pairs")).longest_answer  # noqa: B018
     assert "recombine[constraints]" in str(caught.value.fix)
-    assert Problem(problem=SACK).longest == 4
+    assert Problem(problem=SACK).longest_answer == 4

@@ -11,8 +11,7 @@ from recombine.errors import BadInput
 from recombine.families.lookup_scan import LookupScan
 from recombine.families.scan import Scan
 from recombine.families.vocabulary import END, PAD
-from recombine.spaces import scan_language as language
-from recombine.spaces.scan import ScanSpace
+from recombine.spaces.scan import ScanSpace, language
 from recombine.spaces.subset import SubsetSpace
 from recombine.training.config import RunConfig
 
@@ -72,5 +71,5 @@ def test_a_run_of_it_has_its_parts() -> None:
 
 
 def test_other_spaces_are_refused() -> None:
-    with pytest.raises(BadInput, match="commands of SCAN"):
+    with pytest.raises(BadInput, match="space of SCAN commands"):
         Scan().check(SubsetSpace(modules=4, max_active=2))

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from recombine.families.scene_checker import checker_error, medians, read
-from recombine.families.scene_rendering import PAIR, SINGLE, render
+from recombine.families.scenes.checker import checker_error, medians, read
+from recombine.families.scenes.rendering import PAIR, SINGLE, render
 from recombine.spaces.product import ProductSpace
 
 ONE = ProductSpace(factors=SINGLE)  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from recombine.families.scene_rendering import (
+from recombine.families.scenes.rendering import (
     COLOURS,
     FADED,
     GAP,
@@ -21,7 +21,7 @@ from recombine.families.scene_rendering import (
     SINGLE,
     SIZES,
     TEXTURES,
-    Look,
+    Appearance,
     opacity,
     render,
 )
@@ -38,9 +38,7 @@ def inside(shape: str, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return {
         "disc": around < 1,
         "square": (abs(x) < 0.86) & (abs(y) < 0.86),
-        "triangle": np.all(
-            [(b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0]) > 0 for a, b in sides], axis=0
-        ),
+        "triangle": np.all([(b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0]) > 0 for a, b in sides], axis=0),
         "cross": ((abs(x) < 1) & (abs(y) < 0.34)) | ((abs(x) < 0.34) & (abs(y) < 1)),
         "ring": (around < 1) & (around > 0.16),
         "bar": (abs(x) < 1.05) & (abs(y) < 0.42),
@@ -65,11 +63,8 @@ def counted(shape: str, texture: str, centre: tuple[float, float], radius: float
 @pytest.mark.parametrize("shape", SHAPES)
 def test_opacities_are_those_of_counting(shape: str, texture: str, pixels: int):
     for centre, radius in (((0.31, 0.36), 0.14), ((0.52, 0.47), 0.21)):
-        look = Look(
-            jnp.array(SHAPES.index(shape)),
-            jnp.array(TEXTURES.index(texture)),
-            jnp.array(centre),
-            jnp.array(radius),
+        look = Appearance(
+            jnp.array(SHAPES.index(shape)), jnp.array(TEXTURES.index(texture)), jnp.array(centre), jnp.array(radius)
         )
         away = np.abs(np.asarray(opacity(look, pixels)) - counted(shape, texture, centre, radius, pixels))
         # Edges are taken to be straight and to lie across a pixel's sides; corners and leaning edges differ a little.

@@ -14,9 +14,9 @@ from pydantic import ValidationError
 from recombine.encodings.sentences import Sentences
 from recombine.errors import BadInput
 from recombine.families.base import Batch
-from recombine.families.scene_layout import layout_of
-from recombine.families.scene_rendering import PAIR, SINGLE, render
 from recombine.families.scenes import FACTORS, TWO_THINGS, Scenes
+from recombine.families.scenes.layout import layout_of
+from recombine.families.scenes.rendering import PAIR, SINGLE, render
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
 from recombine.testing import check_family
@@ -28,9 +28,7 @@ def space_of(factors: Any) -> ProductSpace:
 
 SAMPLES = 6
 ONE, TWO = space_of(FACTORS), space_of(TWO_THINGS)
-TURNED = space_of(
-    {"texture": ["faded", "plain"], "colour": ["white", "red", "cyan"], "shape": ["bar", "disc"]}
-)
+TURNED = space_of({"texture": ["faded", "plain"], "colour": ["white", "red", "cyan"], "shape": ["bar", "disc"]})
 
 
 @pytest.mark.parametrize("space", [ONE, TWO, TURNED], ids=["one thing", "two things", "another order"])
@@ -78,9 +76,7 @@ def scores_of(meant: list[list[int]], images: jax.Array, mask: tuple[float, ...]
     kept[:number] = 1 if mask is None else mask
     labels = np.resize(np.array(meant, np.int32), (SAMPLES, len(meant[0])))
     shown = jnp.asarray(np.resize(np.asarray(images), (SAMPLES, 768)))
-    return Scenes().score(
-        Batch(jnp.zeros((SAMPLES, 769)), shown, jnp.asarray(kept), jnp.asarray(labels)), shown
-    )
+    return Scenes().score(Batch(jnp.zeros((SAMPLES, 769)), shown, jnp.asarray(kept), jnp.asarray(labels)), shown)
 
 
 def test_scores_of_one_thing_by_hand():
@@ -141,10 +137,7 @@ def test_scores_of_two_things_by_hand():
 
 def test_pooled_equals_the_metrics_of_each_group():
     family = Scenes()
-    groups = {
-        "a": [[0, 0, 1, 2], [0, 0, 1, 2]],
-        "b": [[0, 0, 0, 0], [2, 3, 1, 3]],
-    }
+    groups = {"a": [[0, 0, 1, 2], [0, 0, 1, 2]], "b": [[0, 0, 0, 0], [2, 3, 1, 3]]}
     shown = images_of([[0, 0, 1, 2], [0, 2, 1, 0]])
     tasks, wanted = [], {}
     for name, meant in groups.items():
@@ -181,10 +174,7 @@ def test_pooled_takes_both_kinds_of_scenes_from_one_table():
         ({"shape": ["disc"], "size": ["small"]}, "Scenes have the factors shape and colour"),
         ({"shape": ["disc"], "colour": ["red"], "smell": ["sweet"]}, "Got 1 shape x 1 colour x 1 smell"),
         ({"left shape": ["disc"], "left colour": ["red"], "right shape": ["disc"]}, "with two things"),
-        (
-            {"shape": ["disc", "squire"], "colour": ["red"]},
-            r"no shape called 'squire'.*\n.*did you mean 'square'",
-        ),
+        ({"shape": ["disc", "squire"], "colour": ["red"]}, r"no shape called 'squire'.*\n.*did you mean 'square'"),
         ({"shape": 3, "colour": ["red"]}, "no shape called '0'"),
     ],
 )

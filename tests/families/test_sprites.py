@@ -13,7 +13,7 @@ import pytest
 from recombine.errors import BadInput
 from recombine.families.base import Batch
 from recombine.families.lookup_sprites import LookupSprites
-from recombine.families.scene_rendering import SHAPES
+from recombine.families.scenes.rendering import SHAPES
 from recombine.families.sprites import FACTORS, SPACE, SpriteFamily, Sprites
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
@@ -56,9 +56,7 @@ def test_images_show_where_and_how_large_a_thing_is():
     middles = (np.arange(16) + 0.5) / 16
     for column in range(6):
         for size in range(4):
-            image = np.asarray(
-                batch_of(Sprites(noise=0.0), USUAL, USUAL.row((0, 4 + size, 8 + column, 16))).inputs[0]
-            )
+            image = np.asarray(batch_of(Sprites(noise=0.0), USUAL, USUAL.row((0, 4 + size, 8 + column, 16))).inputs[0])
             light = (image - image.min()).reshape(16, 16) / np.ptp(image)
             where = (light.sum(0) * middles).sum() / light.sum(), (light.sum(1) * middles).sum() / light.sum()
             np.testing.assert_allclose(where, (0.3 + 0.4 * column / 5, 0.3 + 0.4 * 2 / 5), atol=0.01)

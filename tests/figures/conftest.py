@@ -31,18 +31,7 @@ def probes():
         for form in ("intrinsic", "transfer")
         for strength in ("1", "chosen")
     ]
-    columns = [
-        "run",
-        "replicate",
-        "number",
-        "site",
-        "network",
-        "form",
-        "strength",
-        "r2",
-        "control",
-        "selectivity",
-    ]
+    columns = ["run", "replicate", "number", "site", "network", "form", "strength", "r2", "control", "selectivity"]
     return pd.DataFrame(rows, columns=columns)
 
 

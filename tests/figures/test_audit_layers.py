@@ -1,12 +1,6 @@
 import math
 
-from recombine.figures.audit_layers import (
-    MOST_FACTORS,
-    MOST_LAYERS,
-    LayerRow,
-    audit_layers_info,
-    draw_audit_layers,
-)
+from recombine.figures.audit.layers import MOST_FACTORS, MOST_LAYERS, LayerRow, audit_layers_info, draw_audit_layers
 from recombine.figures.embed import chart_json
 
 
@@ -44,7 +38,7 @@ def test_of_many_factors_some_are_shown():
 
 
 def test_no_sites_and_no_numbers():
-    assert "Nothing was read" in chart_json(draw_audit_layers(audit_layers_info([])))
+    assert "No layer was probed" in chart_json(draw_audit_layers(audit_layers_info([])))
     info = audit_layers_info([LayerRow("a", "b", 0.5, math.nan, math.nan, math.nan, 0.5)])
     assert info.domain == (0.0, 1.0)
     draw_audit_layers(info).to_dict()

@@ -3,30 +3,26 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from recombine.figures.audit_map import MOST, Combinations, audit_map_info
-from recombine.figures.audit_map_drawing import draw_audit_map
+from recombine.figures.audit.combination_map import MOST, Combinations, audit_map_info
+from recombine.figures.audit.combination_map_drawing import draw_audit_map
 from recombine.figures.embed import chart_json
 
 ODD = '</script> a.b["c"] \u202e\n <i>&'
 
 
-def combinations(rows, score, places=None, trained=None, sets=False):
-    """Rows of values: one for each place, or any number of values of one set."""
-    places = places or (("tools",) if sets else tuple(f"place {k}" for k in range(len(rows[0]))))
+def combinations(rows, score, slots=None, trained=None, sets=False):
+    """Rows of values: one for each slot, or any number of values of one set."""
+    slots = slots or (("tools",) if sets else tuple(f"slot {k}" for k in range(len(rows[0]))))
     keys = sorted({(0 if sets else slot, str(value)) for row in rows for slot, value in enumerate(row)})
     names = [name for _, name in keys]
     values = sorted(set(names))
     width = max(len(row) for row in rows)
-    atoms = [
-        sorted(keys.index((0 if sets else slot, str(value))) for slot, value in enumerate(row))
-        for row in rows
-    ]
+    atoms = [sorted(keys.index((0 if sets else slot, str(value))) for slot, value in enumerate(row)) for row in rows]
     return Combinations(
-        places=places,
-        place=np.array([place for place, _ in keys]),
+        slots=slots,
+        slot=np.array([slot for slot, _ in keys]),
         value=np.array([values.index(name) for name in names]),
         names=tuple(names),
         rows=np.array([[-1] * (width - len(row)) + row for row in atoms]),
@@ -43,13 +39,13 @@ def square(panel, down, across):
     return found.iloc[0] if len(found) else None
 
 
-def test_two_places_are_a_grid_of_combinations():
+def test_two_slots_are_a_grid_of_combinations():
     rows = [("red", "cube"), ("red", "ball"), ("blue", "cube"), ("green", "ball")]
     info = audit_map_info(combinations(rows, [0.2, 0.9, 1.0, math.nan], trained=[True, False, False, True]))
     (panel,) = info.panels
     assert info.single
-    assert info.told
-    assert (panel.down.place, panel.across.place) == ("place 0", "place 1")
+    assert info.training_known
+    assert (panel.down.slot, panel.across.slot) == ("slot 0", "slot 1")
     one = square(panel, "red", "cube")
     assert (one["score"], one["rows"], one["combinations"], one["trained"]) == (0.2, 3, 1, True)
     assert not square(panel, "red", "ball")["trained"]
@@ -79,18 +75,18 @@ def test_values_of_two_roles_have_one_order():
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), st.integers(3, 4))
-def test_pairwise_means_agree_with_counting(seed, places):
+def test_pairwise_means_agree_with_counting(seed, slots):
     rng = np.random.default_rng(seed)
-    every = list(itertools.product("abc", repeat=places))
+    every = list(itertools.product("abc", repeat=slots))
     rows = [every[k] for k in rng.choice(len(every), size=14, replace=False)]
     score = rng.random(14).round(3)
     score[:2] = np.nan
     trained = rng.random(14) < 0.4
     info = audit_map_info(combinations(rows, score, trained=trained))
     assert not info.single
-    assert len(info.panels) == places * (places - 1) // 2
+    assert len(info.panels) == slots * (slots - 1) // 2
     for panel in info.panels:
-        first, second = (int(axis.place.split()[1]) for axis in (panel.down, panel.across))
+        first, second = (int(axis.slot.split()[1]) for axis in (panel.down, panel.across))
         for down, across in itertools.product(panel.down.labels, panel.across.labels):
             held = [k for k, row in enumerate(rows) if (row[first], row[second]) == (down, across)]
             scored = [score[k] for k in held if not math.isnan(score[k])]
@@ -113,9 +109,7 @@ def test_a_set_is_paired_with_itself():
     assert panel.same
     assert (panel.cells["row"] >= panel.cells["column"]).all()
     assert "diagonal" in info.caption
-    whole = {
-        (panel.down.labels[one.row], panel.across.labels[one.column]): one for one in panel.cells.itertuples()
-    }
+    whole = {(panel.down.labels[one.row], panel.across.labels[one.column]): one for one in panel.cells.itertuples()}
     assert whole["a", "a"].score == pytest.approx(0.5)
     pair = whole.get(("a", "b")) or whole["b", "a"]
     assert (pair.score, pair.combinations) == (pytest.approx(0.25), 2)
@@ -133,19 +127,19 @@ def test_of_many_values_the_worst_and_the_most_frequent_are_shown():
     assert (len(panel.across.labels), panel.across.values) == (MOST, 200)
     assert panel.down.labels[0] == "s11"
     assert "s7" in panel.down.labels
-    assert "36 of 300 place 0 and 36 of 200 place 1" in info.caption
+    assert "36 of 300 slot 0 and 36 of 200 slot 1" in info.caption
     assert len(chart_json(draw_audit_map(info))) < 600_000
 
 
-def test_of_many_places_some_pairs_are_shown():
+def test_of_many_slots_some_pairs_are_shown():
     rng = np.random.default_rng(0)
     rows = [tuple(f"v{k}" for k in rng.integers(3, size=40)) for _ in range(30)]
     info = audit_map_info(combinations(rows, rng.random(30)))
     assert (len(info.panels), info.pairs) == (6, 780)
-    assert "Of 780 pairs of places the 6 ones" in info.caption
+    assert "6 of 780 pairs of slots" in info.caption
 
 
-def test_one_place_and_no_score():
+def test_one_slot_and_no_score():
     info = audit_map_info(combinations([("a",), ("b",)], [0.1, 0.2]))
     assert len(info.panels[0].cells) == 2
     assert "Each square is a value" in info.caption
@@ -158,7 +152,7 @@ def test_one_place_and_no_score():
 
 def test_odd_names_are_told_and_stay_apart():
     rows = [(ODD, "x"), ("y" * 5000, "image"), ("y" * 5000 + "z", "x")]
-    info = audit_map_info(combinations(rows, [0.1, 0.5, 0.9], places=("image", "rows")), ODD)
+    info = audit_map_info(combinations(rows, [0.1, 0.5, 0.9], slots=("image", "rows")), ODD)
     spec = draw_audit_map(info)
     text = chart_json(spec)
     assert "\\u202e" not in text.replace("\\\\u202e", "")

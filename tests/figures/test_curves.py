@@ -2,40 +2,27 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from recombine.figures.curves import MOST_STEPS, curves_info, draw_curves
+from recombine.figures.curves import MOST_STEPS, curves_info
+from recombine.figures.lines import draw_lines
 
 
 def test_means_at_steps_that_all_replicates_have(curves):
     info = curves_info(curves)
-    rows = info.summary[(info.summary["score"] == "score_in") & (info.summary["number"] == 40)]
-    assert list(rows["step"]) == [0, 10, 20, 30, 40, 50]
-    assert list(rows["mean"]) == pytest.approx([step / 100 for step in rows["step"]])
+    rows = info.summary[(info.summary["facet"] == "trained combinations") & (info.summary["series"] == "trained on 40")]
+    assert list(rows["x"]) == [0, 10, 20, 30, 40, 50]
+    assert list(rows["mean"]) == pytest.approx([step / 100 for step in rows["x"]])
     assert set(rows["replicates"]) == {3}
     # The runs that went on are still there, each for itself.
-    assert info.runs["step"].max() == 100
-
-
-def test_another_family_is_left_out(curves):
-    other = curves.assign(family="lookup", number=7)
-    assert curves_info(pd.concat([curves, other])).sizes == (40, 160)
-    assert curves_info(pd.concat([curves, other]), family=None).sizes == (7, 40, 160)
+    assert info.points["x"].max() == 100
+    assert [style.name for style in info.styles] == ["trained on 40", "trained on 160"]
 
 
 def test_long_curves_are_thinned_with_both_ends():
     steps = np.arange(5000)
     frame = pd.DataFrame(
-        {
-            "run": "a",
-            "replicate": 0,
-            "number": 4,
-            "family": "hyperteacher",
-            "step": steps,
-            "loss": 1.0,
-            "score_in": 0.5,
-            "score_held_out": 0.5,
-        }
+        {"replicate": 0, "number": 4, "step": steps, "loss": 1.0, "score_in": 0.5, "score_held_out": 0.5}
     )
-    shown = curves_info(frame).runs["step"]
+    shown = curves_info(frame).points["x"]
     assert shown.nunique() == MOST_STEPS
     assert (shown.min(), shown.max()) == (0, 4999)
 
@@ -60,4 +47,4 @@ def test_the_axis_goes_as_low_as_it_must(curves):
 def test_thin_input_draws_something(curves, cut):
     info = curves_info(cut(curves))
     assert info.caption
-    assert draw_curves(info).to_dict()
+    assert draw_lines(info).to_dict()

@@ -1,11 +1,8 @@
 import numpy as np
 import pytest
 
-from recombine.figures.decodability_by_layer import (
-    decodability_by_layer_info,
-    draw_decodability_by_layer,
-    site_order,
-)
+from recombine.figures.decodability_by_layer import decodability_by_layer_info, site_order
+from recombine.figures.lines import draw_lines
 
 
 def test_sites_stand_from_the_input_to_the_output():
@@ -14,16 +11,15 @@ def test_sites_stand_from_the_input_to_the_output():
 
 
 def test_means_of_the_chosen_form_and_strength(probes):
-    info = decodability_by_layer_info(probes, form="transfer", strength="1")
-    chosen = probes[(probes["form"] == "transfer") & (probes["strength"] == "1")]
+    info = decodability_by_layer_info(probes)
+    chosen = probes[(probes["form"] == "intrinsic") & (probes["strength"] == "chosen")]
     here = chosen[(chosen["site"] == "hidden 2") & (chosen["network"] == "trained")]
-    rows = info.summary.set_index(["series", "site"])
-    assert rows.loc[("trained on 40", "hidden 2"), "mean"] == pytest.approx(
-        here.query("number == 40")["r2"].mean()
-    )
-    assert rows.loc[("control task", "hidden 2"), "mean"] == pytest.approx(here["control"].mean())
-    assert info.series == ("trained on 160", "trained on 40", "untrained network", "control task")
-    assert info.sites == ("encoding", "hidden 1", "hidden 2", "hidden 10")
+    rows = info.summary.set_index(["series", "x"])
+    assert rows.loc[("trained on 40", 2), "mean"] == pytest.approx(here.query("number == 40")["r2"].mean())
+    assert rows.loc[("control task", 2), "mean"] == pytest.approx(here["control"].mean())
+    names = ["trained on 40", "trained on 160", "control task", "untrained network"]
+    assert [style.name for style in info.styles] == names
+    assert info.x_names == ("encoding", "hidden 1", "hidden 2", "hidden 10")
 
 
 def test_controls_count_once_a_replicate(probes):
@@ -34,12 +30,11 @@ def test_controls_count_once_a_replicate(probes):
 def test_low_values_are_clamped_and_the_caption_says_so(probes):
     probes.loc[probes["site"] == "hidden 1", "r2"] = -3.0
     info = decodability_by_layer_info(probes)
-    row = info.summary.set_index(["series", "site"]).loc[("trained on 40", "hidden 1")]
+    row = info.clipped.set_index(["series", "x"]).loc[("trained on 40", 1)]
     assert row["mean"] == -3.0
-    assert row["shown"] == -0.2
-    assert row["clipped"]
+    assert info.domain[0] < row["shown"] < -0.2
     assert "below \N{MINUS SIGN}0.20" in info.caption
-    assert draw_decodability_by_layer(info).to_dict()
+    assert draw_lines(info).to_dict()
 
 
 @pytest.mark.parametrize(
@@ -57,4 +52,4 @@ def test_low_values_are_clamped_and_the_caption_says_so(probes):
 def test_thin_input_draws_something(probes, cut):
     info = decodability_by_layer_info(cut(probes))
     assert info.caption
-    assert draw_decodability_by_layer(info).to_dict()
+    assert draw_lines(info).to_dict()

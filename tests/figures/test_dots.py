@@ -6,8 +6,8 @@ import pytest
 from scipy import stats
 
 from recombine.errors import BadInput
+from recombine.figures.axes import Reference
 from recombine.figures.dots import dots_info, draw_dots
-from recombine.figures.extent import Reference
 
 MEASURES = {"score_in": "trained", "score_held_out": "held out"}
 
@@ -52,7 +52,7 @@ def test_notes_and_published_values_stand_at_their_rows(frame):
     assert info.notes == ("", "", "every pair shares a part")
     assert info.published.to_dict("records") == [{"row": "random", "series": "held out", "value": 0.5}]
     assert "Hollow diamonds" in info.caption
-    panels = draw_dots(info).to_dict()["hconcat"]
+    panels = draw_dots(info).to_dict()["concat"]
     assert len(panels) == 2
     assert [panel["title"]["text"] for panel in panels] == ["trained", "held out"]
 

@@ -9,13 +9,7 @@ from recombine.figures.forecast import draw_forecast, forecast_info
 @pytest.fixture
 def tables():
     points = pd.DataFrame(
-        [
-            (32, 10, 0.1, True),
-            (32, 20, 0.3, True),
-            (32, 40, 0.5, False),
-            (32, 80, 0.95, False),
-            (64, 10, 0.4, True),
-        ],
+        [(32, 10, 0.1, True), (32, 20, 0.3, True), (32, 40, 0.5, False), (32, 80, 0.95, False), (64, 10, 0.4, True)],
         columns=["width", "x", "y", "fitted"],
     )
     xs = np.geomspace(10, 100, 21)
@@ -24,9 +18,7 @@ def tables():
         ignore_index=True,
     )
     curve = curve.assign(low=curve["predicted"] - 0.25, high=curve["predicted"] + 0.25)
-    baselines = pd.DataFrame(
-        {"width": 32, "name": ["held out", "mean"], "x": [40, 40], "predicted": [0.3, 0.4]}
-    )
+    baselines = pd.DataFrame({"width": 32, "name": ["held out", "mean"], "x": [40, 40], "predicted": [0.3, 0.4]})
     return points, curve, baselines
 
 

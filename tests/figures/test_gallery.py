@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from recombine.figures.axes import Reference
 from recombine.figures.calibration import calibration_info, draw_calibration
 from recombine.figures.dots import dots_info, draw_dots
 from recombine.figures.episode import EpisodeObject, draw_episode, episode_info
-from recombine.figures.extent import Reference
 from recombine.figures.forecast import draw_forecast, forecast_info
 from recombine.figures.lines import draw_lines, lines_info
 from recombine.figures.matrix import draw_matrix, matrix_info
@@ -39,9 +39,7 @@ def lines(table):
 
 def dots(table):
     notes, known = {ODD: "connected, 71 % of pairs met"}, {"score": {ODD: 0.2}}
-    return draw_dots(
-        dots_info(table, "name", ["score_in", "score"], notes=notes, published=known, floor=-0.2)
-    )
+    return draw_dots(dots_info(table, "name", ["score_in", "score"], notes=notes, published=known, floor=-0.2))
 
 
 def scatter(table):
@@ -50,9 +48,7 @@ def scatter(table):
 
 def calibration(table):
     frame = table.assign(predictor=table["name"], predicted=table["score_in"], observed=table["score"], n=3)
-    return draw_calibration(
-        calibration_info(frame.assign(low=frame["observed"] - 0.1, high=frame["observed"] + 0.1))
-    )
+    return draw_calibration(calibration_info(frame.assign(low=frame["observed"] - 0.1, high=frame["observed"] + 0.1)))
 
 
 def forecast(table):

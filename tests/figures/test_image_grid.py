@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 from recombine.errors import BadInput
-from recombine.figures.image_grid import data_url, draw_image_grid, image_grid_info, png
+from recombine.figures.image_grid import data_url, draw_image_grid, image_grid_info
+from recombine.figures.png import encode_png
 from recombine.figures.save import save_figure
 
 KINDS = {"old": "trained on", "new": "not trained on"}
@@ -37,12 +38,12 @@ def pixels_of(content: bytes) -> np.ndarray:
 def test_pixels_arrive():
     rng = np.random.default_rng(0)
     pixels = rng.integers(0, 256, (5, 7, 3)).astype(np.uint8)
-    np.testing.assert_array_equal(pixels_of(png(pixels)), pixels)
+    np.testing.assert_array_equal(pixels_of(encode_png(pixels)), pixels)
     image = rng.integers(0, 256, (16, 16, 3))
     address = data_url(image.ravel().tolist())
     larger = pixels_of(base64.b64decode(address.removeprefix("data:image/png;base64,")))
     np.testing.assert_array_equal(larger[::4, ::4], image)
-    with pytest.raises(BadInput, match="square of pixels"):
+    with pytest.raises(BadInput, match="a square of pixels with three channels"):
         data_url([0] * 10)
 
 
@@ -71,7 +72,7 @@ def test_images_stand_where_they_belong():
     assert (info.rows, info.groups, info.width) == (("disc", "square"), (("red", 0, 2), ("blue", 3, 5)), 6)
     one = info.cells[(info.cells["x"] == 4) & (info.cells["y"] == 1)].iloc[0]
     assert one["name"] == "square <b>blue</b> 1"
-    assert info.caption == "Images. A cross marks what is wrong."
+    assert info.caption == "Images. A cross marks a wrong image."
 
 
 def test_it_is_drawn_without_a_network(tmp_path):

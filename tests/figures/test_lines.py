@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from recombine.errors import BadInput
-from recombine.figures.extent import Reference
+from recombine.figures.axes import Reference
 from recombine.figures.lines import draw_lines, lines_info
 
 LABELS = {"in": "trained", "out": "held out", "lookup": "control", "noise": "second control"}

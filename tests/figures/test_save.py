@@ -9,7 +9,7 @@ from recombine.figures.theme import message_chart
 
 @pytest.mark.parametrize(
     ("ending", "start"),
-    [("png", b"\x89PNG"), ("svg", b"<svg"), ("pdf", b"%PDF"), ("html", b"<!DOCTYPE html>")],
+    [("png", b"\x89PNG"), ("svg", b"<svg"), ("pdf", b"%PDF"), ("html", b"<!DOCTYPE html>"), ("json", b"{")],
 )
 def test_save(tmp_path, ending, start):
     path = save_figure(message_chart("a <b> & \u8d64"), tmp_path / "new" / f"figure.{ending}")
@@ -18,7 +18,7 @@ def test_save(tmp_path, ending, start):
 
 
 def test_an_unknown_ending_is_refused(tmp_path):
-    with pytest.raises(BadInput, match=r"\.png, \.svg, \.pdf or \.html"):
+    with pytest.raises(BadInput, match=r"\.png, \.svg, \.pdf, \.html or \.json"):
         save_figure(message_chart("x"), tmp_path / "figure.gif")
 
 

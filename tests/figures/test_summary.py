@@ -52,8 +52,7 @@ def test_a_missing_column_is_named():
 
 
 @pytest.mark.parametrize(
-    ("counts", "words"),
-    [([1], "one replicate"), ([4, 4], "over 4 replicates"), ([3, 4], "over 3 to 4"), ([], "no")],
+    ("counts", "words"), [([1], "one replicate"), ([4, 4], "over 4 replicates"), ([3, 4], "over 3 to 4"), ([], "no")]
 )
 def test_the_caption_says_what_the_bars_are(counts, words):
     assert words in replicates_in_words(pd.DataFrame({"replicates": counts}))

@@ -29,9 +29,7 @@ def test_colours_read_on_white_and_on_the_dark_page():
 
 
 def test_values_become_json():
-    frame = pd.DataFrame(
-        {"a": [np.nan, 0.123456789], "b": np.array([1, 2]), "c": ["x", None], "d": [True, False]}
-    )
+    frame = pd.DataFrame({"a": [np.nan, 0.123456789], "b": np.array([1, 2]), "c": ["x", None], "d": [True, False]})
     first, second = theme.values(frame).to_dict()["values"]
     assert first == {"a": None, "b": 1, "c": "x", "d": True}
     assert second["a"] == 0.123457

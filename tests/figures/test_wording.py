@@ -3,19 +3,17 @@ import math
 import pytest
 
 from recombine.figures import wording
+from recombine.figures.wording import cut
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.5, "0.50"), (-0.5, "\u22120.50"), (-0.001, "0.00"), (None, "\u2013"), (math.nan, "\u2013")],
+    ("value", "text"), [(0.5, "0.50"), (-0.5, "\u22120.50"), (-0.001, "0.00"), (None, "\u2013"), (math.nan, "\u2013")]
 )
 def test_number(value, text):
     assert wording.number(value) == text
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [(0.5, "+0.50"), (-0.5, "\u22120.50"), (0.001, "0.00"), (None, "\u2013")]
-)
+@pytest.mark.parametrize(("value", "text"), [(0.5, "+0.50"), (-0.5, "\u22120.50"), (0.001, "0.00"), (None, "\u2013")])
 def test_signed(value, text):
     assert wording.signed(value) == text
 
@@ -44,8 +42,11 @@ def test_interval():
     assert wording.interval_in_words(None) == "no interval"
 
 
-@pytest.mark.parametrize(
-    ("p", "text"), [(0.00001, "< 0.001"), (0.0123, "0.012"), (0.34, "0.34"), (None, "\u2013")]
-)
+@pytest.mark.parametrize(("p", "text"), [(0.00001, "< 0.001"), (0.0123, "0.012"), (0.34, "0.34"), (None, "\u2013")])
 def test_p(p, text):
     assert wording.p_in_words(p) == text
+
+
+def test_long_names_are_cut():
+    assert cut("abcdef", 6) == "abcdef"
+    assert cut("abcdefg", 6) == "abcde…"

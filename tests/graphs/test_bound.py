@@ -1,27 +1,23 @@
-"""Rates of single steps, and what they allow in the long run."""
+"""Error rates of single steps, and the accuracy of long chains."""
 
 import itertools
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
-from recombine.graphs.bound import (
-    StepRates,
-    accuracy_bound,
-    kind_of,
-    predicted_accuracy,
-    rates_by_step,
-    step_rates,
-)
+from recombine.graphs.bound import StepRates, accuracy_bound, kind_of, predicted_accuracy, rates_by_step
 from recombine.graphs.dynamic_programming import maximum_sum_graph
 from recombine.graphs.graph import Graph, Node, evaluate
 from recombine.graphs.labels import node_labels
 
 CHANCES = st.floats(0.01, 0.99)
+
+
+def all_steps(graph, labels):
+    return sum(rates_by_step(graph, labels).values(), StepRates(0, 0, 0, 0))
 
 
 @settings(deadline=None, max_examples=60)
@@ -42,16 +38,13 @@ def test_the_ends():
 
 def test_rates_of_a_long_chain_give_back_what_made_it(operations):
     rng, length = np.random.default_rng(0), 400
-    nodes = [
-        Node("0", value=0),
-        *(Node(str(at), operations["double"], (str(at - 1),)) for at in range(1, length)),
-    ]
+    nodes = [Node("0", value=0), *(Node(str(at), operations["double"], (str(at - 1),)) for at in range(1, length))]
     graph = Graph(tuple(nodes))
     stated, right = np.zeros((200, length), np.int64), np.ones(200, bool)
     for at in range(1, length):
         right = np.where(right, rng.random(200) >= 0.1, rng.random(200) < 0.3)
         stated[:, at] = ~right
-    rates = step_rates(graph, node_labels(graph, stated))
+    rates = all_steps(graph, node_labels(graph, stated))
     assert rates.error == pytest.approx(0.1, abs=0.01)
     assert rates.recovery == pytest.approx(0.3, abs=0.01)
     assert rates.bound == pytest.approx((stated[:, 50:] == 0).mean(), abs=0.01)
@@ -60,22 +53,19 @@ def test_rates_of_a_long_chain_give_back_what_made_it(operations):
 def test_rates_by_hand():
     graph = maximum_sum_graph([1, 2])  # best[1] = 2, best[0] = 2, label[0] = 2, label[1] = 1
     stated = evaluate(graph)
-    stated[graph.numbers["best[1]"]] = 5
-    rates = step_rates(graph, node_labels(graph, stated))
+    stated[graph.index["best[1]"]] = 5
+    rates = all_steps(graph, node_labels(graph, stated))
     # best[0] rests on the wrong value and is right; so is label[1]; label[0] rests on right values.
     assert rates == StepRates(sound=2, slips=1, unsound=2, mended=2)
     assert rates + rates == StepRates(4, 2, 4, 4)
-    nothing = step_rates(graph, node_labels(graph, evaluate(graph)))
+    nothing = all_steps(graph, node_labels(graph, evaluate(graph)))
     assert nothing.error == 0 and math.isnan(nothing.recovery) and nothing.bound == 1
 
 
 @settings(deadline=None, max_examples=40)
 @given(error=st.floats(0.0, 0.5), recovery=st.floats(0.0, 0.5), length=st.integers(2, 30))
 def test_in_a_chain_the_prediction_is_what_the_chain_has(operations, error, recovery, length):
-    nodes = [
-        Node("0", value=0),
-        *(Node(str(at), operations["double"], (str(at - 1),)) for at in range(1, length)),
-    ]
+    nodes = [Node("0", value=0), *(Node(str(at), operations["double"], (str(at - 1),)) for at in range(1, length))]
     own = StepRates(10_000, round(10_000 * error), 10_000, round(10_000 * recovery))
     found = predicted_accuracy(Graph(tuple(nodes)), {("double", 1): own}, draws=40_000)
     e, c = own.error, own.recovery
@@ -109,12 +99,12 @@ def test_the_prediction_is_exact_over_all_ways_to_err(seed):
     np.testing.assert_allclose(predicted_accuracy(graph, rates, draws=40_000), wanted, atol=0.015)
 
 
-def test_kinds_of_which_nothing_is_known_have_the_rates_of_all():
+def test_kinds_without_data_have_the_rates_of_all_steps():
     graph = maximum_sum_graph([0] * 3)
     known = {("best sum", 1): StepRates(1000, 100, 0, 0)}
     found = predicted_accuracy(graph, known)
     # Nothing was ever mended, so that a step is right if it and all before it are.
-    assert found[graph.numbers["best[1]"]] == pytest.approx(0.9**2, abs=0.02)
+    assert found[graph.index["best[1]"]] == pytest.approx(0.9**2, abs=0.02)
 
 
 def test_rates_of_single_steps_add_up():
@@ -122,5 +112,4 @@ def test_rates_of_single_steps_add_up():
     labels = np.random.default_rng(0).integers(0, 4, (50, len(graph)))
     single = rates_by_step(graph, labels)
     assert set(single) == set(graph.steps)
-    assert sum(single.values(), StepRates(0, 0, 0, 0)) == step_rates(graph, labels)
     assert all(one.sound + one.unsound == 50 for one in single.values())

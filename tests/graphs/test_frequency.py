@@ -4,8 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
 from recombine.graphs.dynamic_programming import maximum_sum_graph
@@ -21,7 +20,7 @@ def terms(graph):
         parents = [made[parent] for parent in graph.parents[place]]
         if node.operation is not None and node.operation.commutative:
             parents.sort(key=repr)
-        made.append((node.word, node.value, *parents))
+        made.append((node.operation_name, node.value, *parents))
     return made
 
 
@@ -61,21 +60,19 @@ def test_instances_count_as_often_as_they_are_shown():
 def test_the_end_of_a_longer_list_is_the_same_subgraph():
     short, long = maximum_sum_graph([4, -1]), maximum_sum_graph([2, 4, -1])
     known = count_subgraphs([(short, None)])
-    counts = dict(
-        zip((node.name for node in long.nodes), known.of(subgraph_keys(long)).tolist(), strict=True)
-    )
+    counts = dict(zip((node.name for node in long.nodes), known.of(subgraph_keys(long)).tolist(), strict=True))
     assert counts["best[1]"] == counts["best[2]"] == 1
     assert counts["best[0]"] == counts["label[0]"] == 0
 
 
-def test_nothing_occurs_in_no_training():
+def test_nothing_occurs_in_empty_training():
     graph = maximum_sum_graph([1, 2])
     assert count_subgraphs([]).of(subgraph_keys(graph)).tolist() == [0] * 6
 
 
 @settings(deadline=None, max_examples=60)
 @given(seed=st.integers(0, 10**6))
-def test_the_difference_is_that_of_least_squares_with_an_intercept_a_stratum(seed):
+def test_the_difference_equals_least_squares_with_an_intercept_per_stratum(seed):
     rng = np.random.default_rng(seed)
     counts, depth, kind = rng.integers(0, 50, 60), rng.integers(1, 6, 60), rng.integers(0, 2, 60)
     right = rng.random(60) < 0.6
@@ -95,14 +92,14 @@ def test_depth_alone_makes_no_difference():
     assert matched_frequency(counts, right, np.zeros(6, np.int64)).overall > 1
 
 
-def test_strata_of_one_kind_tell_nothing():
+def test_strata_without_both_outcomes_are_left_out():
     found = matched_frequency(np.array([3, 5]), np.array([True, False]), np.array([1, 2]))
     assert len(found.strata) == 0 and np.isnan(found.overall)
-    with pytest.raises(BadInput, match="without matching"):
+    with pytest.raises(BadInput, match="between matched nodes"):
         matched_frequency(np.array([3, 5]), np.array([True, False]))
 
 
-def test_every_short_list_has_keys_of_its_own():
+def test_every_short_list_has_different_keys():
     """Entries, a best sum for each end of a list, and labels that rest on the whole list: no two share a key."""
     every = [np.stack(np.meshgrid(*[np.arange(-5, 6)] * n), axis=-1).reshape(-1, n) for n in range(1, 5)]
     found = count_subgraphs((maximum_sum_graph([0] * lists.shape[1]), lists) for lists in every)

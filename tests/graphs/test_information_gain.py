@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats
 from sklearn.metrics import mutual_info_score
 
@@ -24,7 +23,7 @@ def test_the_exact_values_of_two_by_two_digits():
 
 @settings(deadline=None, max_examples=60)
 @given(seed=st.integers(0, 10**6))
-def test_other_libraries_agree(seed):
+def test_scipy_and_scikit_learn_agree(seed):
     rng = np.random.default_rng(seed)
     x, y = rng.integers(0, 3, (40, 2)), rng.integers(0, 4, 40)
     joint = x[:, 0] * 3 + x[:, 1]
@@ -51,5 +50,5 @@ def test_lists_and_types_of_few_bits():
     assert relative_information_gain(far, far.astype(np.uint8)) == pytest.approx(1)
     assert relative_information_gain(np.array([0, 255], np.uint8), far[:2]) == pytest.approx(1)
     assert relative_information_gain(np.array([0, 2**62], np.uint64), np.array([-(2**62), 2**62])) == 1
-    with pytest.raises(BadInput, match="Inputs are whole numbers of 64 bits, got an array of float64"):
+    with pytest.raises(BadInput, match="Inputs must be 64-bit integers, got an array of float64"):
         relative_information_gain([0.5, 1.5], [0, 1])

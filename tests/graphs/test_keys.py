@@ -1,11 +1,10 @@
-"""Keys of subgraphs: equal exactly for equal computations, whatever nodes are called and however they come."""
+"""Keys of subgraphs: equal exactly for equal computations, in any order and under any names."""
 
 import hashlib
 
 import networkx as nx
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.graphs.graph import Graph, Node
 from recombine.graphs.keys import subgraph_keys
@@ -17,7 +16,7 @@ def written_out(graph, place):
 
     def add(at):
         node, own = graph.nodes[at], len(tree)
-        tree.add_node(own, what=(node.word, node.value))
+        tree.add_node(own, what=(node.operation_name, node.value))
         for position, parent in enumerate(graph.parents[at]):
             commutative = node.operation is not None and node.operation.commutative
             tree.add_edge(add(parent), own, position=0 if commutative else position)
@@ -55,9 +54,7 @@ def test_keys_are_equal_exactly_where_computations_are_isomorphic(random_graph, 
 @given(seed=st.integers(0, 10**6), other=st.integers(0, 10**6))
 def test_names_order_and_places_of_commuting_parents_do_not_matter(random_graph, seed, other):
     graph, rng = random_graph(seed), np.random.default_rng(other)
-    names = {
-        node.name: f"other {at}" for node, at in zip(graph.nodes, rng.permutation(len(graph)), strict=True)
-    }
+    names = {node.name: f"other {at}" for node, at in zip(graph.nodes, rng.permutation(len(graph)), strict=True)}
     changed = []
     for node in graph.nodes:
         parents = [names[parent] for parent in node.parents]
@@ -87,10 +84,7 @@ def test_many_instances_are_hashed_as_one_by_one(random_graph):
     for index in np.ndindex(2, 4):
         values = iter(inputs[index].tolist())
         single = Graph(
-            tuple(
-                Node(node.name, value=next(values)) if node.operation is None else node
-                for node in graph.nodes
-            )
+            tuple(Node(node.name, value=next(values)) if node.operation is None else node for node in graph.nodes)
         )
         assert subgraph_keys(single).tolist() == keys[index].tolist()
 

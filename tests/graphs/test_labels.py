@@ -1,13 +1,12 @@
-"""Labels of nodes: each by hand, and all by their definition written as a recursion."""
+"""Labels of nodes: by hand, and by their definition as a recursion."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
 from recombine.graphs.graph import Graph, Node, evaluate
-from recombine.graphs.labels import LABELS, LayerCounts, count_labels, node_labels
+from recombine.graphs.labels import LABELS, node_labels
 from recombine.graphs.scratchpad import MISSING
 
 
@@ -44,7 +43,7 @@ def graph(operations):
         ([1, 2, 0, MISSING, -1], "correct correct local local local"),
     ],
 )
-def test_by_hand(graph, stated, wanted):
+def test_worked_example(graph, stated, wanted):
     labels = node_labels(graph, np.array(stated))
     assert " ".join(LABELS[label] for label in labels) == wanted
 
@@ -98,28 +97,15 @@ def test_all_right_is_all_correct(random_graph, seed):
     graph = random_graph(seed)
     labels = node_labels(graph, evaluate(graph))
     assert set(labels.tolist()) == {0}
-    assert np.array_equal(count_labels(graph, labels).shares[:, 0], np.ones(graph.depth))
 
 
-def test_many_at_once_and_by_layer(graph):
+def test_many_instances_at_once_equal_one_by_one(graph):
     rng = np.random.default_rng(0)
     inputs = rng.integers(0, 3, (50, 2))
     stated = evaluate(graph, inputs) + (rng.random((50, 5)) < 0.3) * np.array([0, 0, 1, 1, 1])
     labels = node_labels(graph, stated, inputs)
     for one in range(50):
         assert node_labels(graph, stated[one], inputs[one]).tolist() == labels[one].tolist()
-    layers = count_labels(graph, labels)
-    assert layers.counts.shape == (3, 4)
-    assert layers.counts.sum(axis=1).tolist() == [50, 50, 50]
-    assert layers.counts[1].tolist() == np.bincount(labels[:, 3], minlength=4).tolist()
-    assert layers.shares.sum(axis=1) == pytest.approx(1)
-
-
-def test_counts_of_graphs_of_other_depths_add_up():
-    one, two = LayerCounts(np.array([[1, 0, 0, 0]])), LayerCounts(np.array([[1, 0, 0, 2], [0, 0, 0, 0]]))
-    both = one + two
-    assert both.counts.tolist() == [[2, 0, 0, 2], [0, 0, 0, 0]]
-    assert both.shares[0].tolist() == [0.5, 0, 0, 0.5] and np.isnan(both.shares[1]).all()
 
 
 def test_another_number_of_nodes_is_refused(graph):

@@ -1,11 +1,10 @@
-"""Positions for a picture: layers, distances, and edges between nodes."""
+"""Positions in a figure: layers, distances, and edges between nodes."""
 
 import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.graphs.dynamic_programming import maximum_sum_graph
 from recombine.graphs.graph import Graph, Node
@@ -34,7 +33,7 @@ def check(graph):
 
 @settings(deadline=None, max_examples=60)
 @given(seed=st.integers(0, 10**6))
-def test_any_graph_has_a_place_for_everything(random_graph, seed):
+def test_every_node_and_edge_has_a_position(random_graph, seed):
     check(random_graph(seed))
 
 

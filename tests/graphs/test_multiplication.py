@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
 from recombine.graphs.graph import evaluate
@@ -14,7 +13,7 @@ DIGITS = st.text("0123456789", min_size=1, max_size=5)
 
 def answer(left, right):
     graph = multiplication_graph(left, right)
-    return int(evaluate(graph)[graph.numbers["answer"]])
+    return int(evaluate(graph)[graph.index["answer"]])
 
 
 def test_the_published_example_comes_out_right():
@@ -25,7 +24,7 @@ def test_the_published_example_comes_out_right():
     assert [values[name] for name in ("carry[0,1]", "digit[0,1]", "digit[0,0]")] == [1, 1, 5]
     assert [values[name] for name in ("carry[1,1]", "digit[1,1]", "digit[1,0]")] == [0, 9, 2]
     assert [values[name] for name in ("column[1]", "digit[1]", "carry[1]")] == [3, 3, 0]
-    assert {node.word for node in graph.nodes} == {
+    assert {node.operation_name for node in graph.nodes} == {
         "input",
         "digit product",
         "sum",
@@ -47,7 +46,7 @@ def test_every_pair_of_a_size(left, right):
     table = digit_table(left, right)
     # Inputs are the digits from the units on.
     inputs = np.concatenate([table.left[:, ::-1], table.right[:, ::-1]], axis=1)
-    values = evaluate(graph, inputs)[:, graph.numbers["answer"]]
+    values = evaluate(graph, inputs)[:, graph.index["answer"]]
     weights = 10 ** np.arange(left + right)[::-1]
     first, second = table.left @ weights[-left:], table.right @ weights[-right:]
     assert len(table.left) == 81 * 10 ** (left + right - 2)
@@ -84,12 +83,12 @@ def test_factors_may_be_numbers():
 
 
 @pytest.mark.parametrize("wrong", ["", "2x", "-3", "²", "1.0", "٣", -3])
-def test_what_is_no_number_is_refused(wrong):
+def test_values_that_are_not_numbers_are_refused(wrong):
     with pytest.raises(BadInput, match="decimal digits"):
         multiplication_graph("12", wrong)
 
 
-def test_what_is_too_large_is_refused():
+def test_values_that_are_too_large_are_refused():
     with pytest.raises(BadInput, match="holds 18"):
         multiplication_graph("1" * 10, "1" * 9)
     with pytest.raises(BadInput, match="at most"):

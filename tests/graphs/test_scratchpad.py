@@ -1,9 +1,8 @@
-"""Scratchpads: read what was written, and make the best of nonsense."""
+"""Scratchpads: reading inverts writing, and unreadable tokens are missing values."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
 from recombine.graphs.dynamic_programming import maximum_sum_graph, maximum_sum_scratchpad
@@ -23,13 +22,13 @@ def test_any_values_can_be_stated(values):
 
 @settings(deadline=None, max_examples=60)
 @given(tokens=TOKENS)
-def test_nonsense_is_missing_and_nothing_worse(tokens):
+def test_unreadable_tokens_are_missing_values(tokens):
     for pad in (
         maximum_sum_scratchpad(maximum_sum_graph([1, -2, 3])),
         multiplication_scratchpad(multiplication_graph("23", "4")),
     ):
         stated = pad.read(tokens)
-        assert stated[list(pad.graph.inputs)].tolist() == pad.graph.given.tolist()
+        assert stated[list(pad.graph.inputs)].tolist() == pad.graph.input_values.tolist()
         for place, step in enumerate(pad.graph.steps[:-1]):
             known = place < len(tokens) and tokens[place] in set(map(str, range(-30, 31)))
             assert known <= (stated[step] != MISSING)
@@ -38,7 +37,7 @@ def test_nonsense_is_missing_and_nothing_worse(tokens):
 
 
 @pytest.mark.parametrize("token", ["", " 1", "1 ", "01", "-0", "+1", "1e3", "٣", "--1", "1\n", "9" * 19, "x"])
-def test_what_is_no_number_says_nothing(token):
+def test_other_tokens_are_not_numbers(token):
     assert NUMBER.read((token,)) is None
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from recombine.language.answers import is_right, normalised
 
@@ -59,10 +58,10 @@ def test_numbers():
     assert is_right("-2.5", "-2.5") and not is_right("2.5", "-2.5")
 
 
-def test_nothing_is_never_right():
+def test_an_empty_answer_is_never_right():
     assert not is_right("", "") and not is_right("...", "...")
 
 
 @given(st.text())
-def test_once_is_enough(text):
+def test_normalising_twice_changes_nothing(text):
     assert normalised(normalised(text)) == normalised(text)

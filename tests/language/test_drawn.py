@@ -7,8 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from recombine.errors import BadInput
@@ -57,7 +56,7 @@ def test_the_law_of_ranks() -> None:
     assert len({tuple(np.argsort(row)) for row in language.follow}) == len(language.follow)
 
 
-def test_no_made_up_words_where_none_are_wanted() -> None:
+def test_texts_without_made_up_words() -> None:
     drawn = SMALL.texts(np.random.default_rng(0), 500, 3, made_up=0.0).reshape(-1, 2)
     assert set(map(tuple, drawn.tolist())) <= set(map(tuple, SMALL.listed.tolist()))
 

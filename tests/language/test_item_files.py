@@ -1,4 +1,4 @@
-"""Items of somebody's own."""
+"""Items from a user's file."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def test_json_lines(tmp_path):
         ("a.csv", HEAD + "\nx,rare,p,a,much,\n", "log-probability 'much'"),
         ("a.csv", HEAD + "\nx,rare,p,a,0.5,\n", "log-probability '0.5'"),
         ("a.csv", HEAD + "\nx,rare,p,a,nan,\n", "log-probability 'nan'"),
-        ("a.jsonl", "{\n", "line 1 is no JSON"),
-        ("a.jsonl", "[1]\n", "line 1 is no JSON"),
+        ("a.jsonl", "{\n", "line 1 is not a JSON"),
+        ("a.jsonl", "[1]\n", "line 1 is not a JSON"),
         ("a.jsonl", '{"task": "x"}\n', "line 1 has no variant"),
     ],
 )
-def test_what_cannot_be_read(tmp_path, name, text, said):
+def test_unreadable_files_are_refused(tmp_path, name, text, said):
     (tmp_path / name).write_text(text)
     with pytest.raises(BadInput, match=said):
         read_items(tmp_path / name)
@@ -86,7 +86,7 @@ def test_misspelt_columns(tmp_path, name, text, hint):
     assert hint in str(caught.value.fix)
 
 
-def test_misspelt_columns_that_may_be_left_out_are_told(tmp_path):
+def test_misspelt_optional_columns_are_noted(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("task,variant,prompt,answer,output_logprb,comment\nx,rare,p,a,-3,yes\n")
     (item,), notes = read_items(path)
@@ -94,7 +94,7 @@ def test_misspelt_columns_that_may_be_left_out_are_told(tmp_path):
     assert notes == ["The column 'output_logprb' of a.csv is not read: did you mean 'output_logprob'?"]
 
 
-def test_files_that_are_none(tmp_path):
+def test_missing_files_and_folders_are_refused(tmp_path):
     for name, said in (("nothing.csv", "There is no file"), (".", "is a folder")):
         with pytest.raises(BadInput, match=said) as caught:
             read_items(tmp_path / name)

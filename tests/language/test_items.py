@@ -1,4 +1,4 @@
-"""Items: the answers are right by another way of computing them, and levels differ in probability alone."""
+"""Items: answers against another computation, and levels that differ only in probability."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from recombine.errors import BadInput
 from recombine.language import tasks as of
@@ -26,14 +25,14 @@ def given_text(item):
 
 
 @given(st.text(), st.integers(-60, 60))
-def test_a_shift_goes_there_and_back(text, by):
+def test_a_shift_can_be_undone(text, by):
     there = of.shifted(text, by)
     assert of.shifted(there, -by) == text and len(there) == len(text)
     assert of.shifted(text, by + 26) == there
 
 
 @given(st.text())
-def test_thirteen_is_what_the_library_has(text):
+def test_thirteen_equals_rot13_of_the_standard_library(text):
     assert of.shifted(text, 13) == codecs.encode(text, "rot13")
 
 
@@ -51,7 +50,7 @@ def test_small_cases():
         of.acronym(["a"], 1)
 
 
-def test_every_kind_is_there_as_often_as_asked(items):
+def test_every_kind_of_item_has_the_requested_number(items):
     kinds = {name: [item for item in items if item.task == name] for name in TASKS}
     counts = {name: len(members) for name, members in kinds.items()}
     assert counts == {
@@ -119,7 +118,7 @@ def test_numbers_have_one_length(items):
     assert set(beside) == {1, 9}  # So that the rare ones are not always the longer ones.
 
 
-def test_acronyms_of_one_alphabet(items):
+def test_acronyms_come_as_a_word_and_as_its_letters_in_another_order(items):
     made = [item for item in items if item.task == "acronym"]
     words = set(english().words)
     for start in range(0, len(made), 4):
@@ -146,7 +145,7 @@ def test_more_items_begin_with_the_same_ones(items):
     )
 
 
-def test_chosen_tasks_are_those_of_all(items):
+def test_chosen_tasks_are_a_subset_of_all(items):
     chosen = make_items(30, tasks=["sorting", "decode"])
     assert chosen == [item for item in items if item.task in ("sorting", "decode")]
 
@@ -157,7 +156,7 @@ def test_other_shifts(items):
     assert of.shifted(other[1].answer, 22) == other[1].input
 
 
-def test_what_cannot_be_made():
+def test_impossible_requests_are_refused():
     with pytest.raises(BadInput, match="no task 'decoding'") as caught:
         make_items(1, tasks=["decoding"])
     assert "decode" in str(caught.value.fix)

@@ -8,8 +8,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from recombine.errors import BadInput
@@ -90,7 +89,7 @@ def test_draws_have_the_lengths_that_were_asked_for(lengths, sharpness, seed):
     assert text == english().draw(np.random.default_rng(seed), lengths, sharpness)
 
 
-def test_lengths_that_no_word_has():
+def test_lengths_without_a_word_are_refused():
     rng = np.random.default_rng(0)
     with pytest.raises(BadInput, match="9 letters"):
         english().draw(rng, [3, 9])

@@ -11,8 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pydantic import ValidationError
 
 from recombine.errors import BadInput
@@ -29,7 +28,7 @@ from recombine.spaces.subset import SubsetSpace
 from recombine.store.store import Store
 from recombine.testing import check_component
 from recombine.training.config import RunConfig
-from recombine.training.train import train
+from recombine.training.trainer import train
 
 KEY = jax.random.key(0)
 SMALL = Hyperteacher(inputs=3, hidden=4, outputs=2)
@@ -46,16 +45,12 @@ def build(model: Constructed, teacher: HyperteacherTeacher) -> MLPNetwork:
     return model.build(teacher, teacher.space.width, shape.inputs, shape.outputs, KEY)
 
 
-def teacher_of(
-    modules: int, active: int = 2, family: Hyperteacher = SMALL, seed: int = 0
-) -> HyperteacherTeacher:
+def teacher_of(modules: int, active: int = 2, family: Hyperteacher = SMALL, seed: int = 0) -> HyperteacherTeacher:
     return draw(family, SubsetSpace(modules=modules, max_active=active), jax.random.key(seed))
 
 
 @eqx.filter_jit
-def errors(
-    network: MLPNetwork, teacher: HyperteacherTeacher, key: jax.Array, tasks: int, samples: int
-) -> jax.Array:
+def errors(network: MLPNetwork, teacher: HyperteacherTeacher, key: jax.Array, tasks: int, samples: int) -> jax.Array:
     """The largest error of each of some random tasks."""
 
     def one(key: jax.Array) -> jax.Array:
@@ -225,20 +220,17 @@ def test_it_is_a_run_of_no_steps(tiny: Callable[..., RunConfig], tmp_path: Path)
     assert measured["weights"] == config.model.weights(setting.teacher)
     store = Store(tmp_path / "store")
     store.commit(outcome)
-    jax.tree.map(np.testing.assert_array_equal, store.load(config).model, outcome.network)
+    jax.tree.map(np.testing.assert_array_equal, store.load(config).network, outcome.network)
 
 
 def test_another_familys_teacher_is_refused():
-    teacher = Lookup(inputs=3, hidden=4, outputs=2).draw(
-        SubsetSpace(modules=6, max_active=2), jax.random.key(0)
-    )
+    teacher = Lookup(inputs=3, hidden=4, outputs=2).draw(SubsetSpace(modules=6, max_active=2), jax.random.key(0))
     with pytest.raises(BadInput, match="LookupTeacher"):
         Constructed().build(teacher, 6, 3, 2, jax.random.key(1))
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [{"encoding": "orthogonal"}, {"family": "lookup"}, {"family": {"kind": "hyperteacher", "layers": 2}}],
+    "changes", [{"encoding": "orthogonal"}, {"family": "lookup"}, {"family": {"kind": "hyperteacher", "layers": 2}}]
 )
 def test_a_run_that_it_cannot_serve_is_refused_before_anything_is_drawn(changes):
     with pytest.raises(BadInput, match="constructed"):

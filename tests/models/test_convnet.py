@@ -1,4 +1,4 @@
-"""The convolution net against XLA's own convolution and pooling, and what it refuses."""
+"""The convolutional network against XLA's own convolution and pooling, and what it refuses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recombine.encodings.unsaid import Unsaid
 from recombine.errors import BadInput
 from recombine.families.hyperteacher import Hyperteacher
 from recombine.families.sprites import Sprites
-from recombine.models.convnet import Convnet, ConvnetNetwork, halved
+from recombine.models.convnet import Convnet, ConvnetNetwork, max_pool
 
 CODE, PIXELS, OUTPUTS, SAMPLES = 3, 8, 4, 5
 SMALL = Convnet(width=3, levels=2, hidden=6)
@@ -21,9 +21,7 @@ def drawn(model: Convnet = SMALL) -> ConvnetNetwork:
     """Biases start at zero, where a mistake with them would not be seen."""
     rng = np.random.default_rng(9)
     network = model.draw(CODE, PIXELS**2, OUTPUTS, jax.random.key(0))
-    return jax.tree.map(
-        lambda leaf: jnp.asarray(leaf + 0.1 * rng.normal(size=leaf.shape), jnp.float32), network
-    )
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf + 0.1 * rng.normal(size=leaf.shape), jnp.float32), network)
 
 
 def example() -> tuple[jax.Array, jax.Array]:
@@ -58,7 +56,7 @@ def test_equals_the_same_network_of_xla():
 
 def test_halving_keeps_the_largest_of_four():
     images = np.random.default_rng(1).normal(size=(2, 4, 6, 3)).astype(np.float32)
-    found = np.asarray(halved(jnp.asarray(images)))
+    found = np.asarray(max_pool(jnp.asarray(images)))
     assert found.shape == (2, 2, 3, 3)
     for image, row, column, channel in np.ndindex(found.shape):
         square = images[image, 2 * row : 2 * row + 2, 2 * column : 2 * column + 2, channel]

@@ -13,13 +13,14 @@ from pydantic import ValidationError
 
 from recombine.families.hyperteacher import Hyperteacher
 from recombine.models.base import Model
-from recombine.models.hypernetwork import Hypernetwork, HypernetworkNetwork, normed
-from recombine.models.mlp import MLP, Layer
+from recombine.models.hypernetwork import Hypernetwork, HypernetworkNetwork
+from recombine.models.layers import Linear, layer_norm
+from recombine.models.mlp import MLP
 from recombine.recipes.paper import Paper
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports.random import Random
 from recombine.training.config import RunConfig
-from recombine.training.train import train
+from recombine.training.trainer import train
 
 CODE, INPUTS, OUTPUTS, SAMPLES, HIDDEN = 5, 4, 3, 6, 7
 
@@ -72,12 +73,12 @@ def test_first_generated_weights_have_lecun_scale():
 def test_the_layer_norm_forgets_scale_and_bears_any_code():
     """K-hot codes of any size, an empty one and one that is constant."""
     for code in ([1.0, 0, 0, 0], [1.0, 1, 0, 0], [0.5, 0, 0, 0], [0.0] * 4, [1.0] * 4, [1.0]):
-        told = normed(jnp.array(code))
+        told = layer_norm(jnp.array(code))
         assert np.isfinite(told).all()
         assert np.mean(told) == pytest.approx(0, abs=1e-6)
         if np.ptp(code):
             assert np.mean(told**2) == pytest.approx(1, rel=1e-3)
-    np.testing.assert_allclose(normed(jnp.array([0.5, 0, 0])), normed(jnp.array([1.0, 0, 0])), rtol=1e-3)
+    np.testing.assert_allclose(layer_norm(jnp.array([0.5, 0, 0])), layer_norm(jnp.array([1.0, 0, 0])), rtol=1e-3)
 
 
 def test_it_can_be_a_hyperteacher():
@@ -90,7 +91,7 @@ def test_it_can_be_a_hyperteacher():
     every = jnp.concatenate([modules.weights, modules.biases[:, None]], axis=1) / space.slots**0.5
     second = jnp.zeros_like(blank.second.weight), jnp.append(teacher.readout.ravel(), jnp.zeros(3))
     network = HypernetworkNetwork(
-        Layer(every.reshape(5, -1), jnp.zeros_like(blank.first.bias)), Layer(*second), 6, False
+        Linear(every.reshape(5, -1), jnp.zeros_like(blank.first.bias)), Linear(*second), 6, False
     )
 
     @jax.jit
@@ -119,8 +120,8 @@ def test_it_composes_where_an_mlp_of_its_size_does_not():
             support=Random(number=24, reserve=24),
             family=Hyperteacher(inputs=4, hidden=4, outputs=4),
             model=model,
-            recipe=Paper(rate=0.01, steps=400, tasks=32, samples=8),
-            every=400,
+            recipe=Paper(learning_rate=0.01, steps=400, tasks=32, samples=8),
+            eval_every=400,
             validation_tasks=64,
         )
         point = train(config).curves[-1]

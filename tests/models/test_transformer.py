@@ -10,26 +10,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pydantic import ValidationError
 
 from recombine.errors import BadInput
-from recombine.models.transformer import Block, Transformer, TransformerNetwork, attend, normed, rotated
+from recombine.models.layers import Block, RotaryEmbedding, attend, causal, rms_norm
+from recombine.models.transformer import Transformer, TransformerNetwork, causal_block
 from recombine.overrides import validate
 from recombine.training.config import RunConfig
 
 CODE, INPUTS, OUTPUTS, SAMPLES = 5, 4, 3, 6
-SMALL = Transformer(width=16, layers=2, heads=2, widening=3)
+SMALL = Transformer(width=16, layers=2, heads=2, mlp_ratio=3)
 
 
 def drawn(model: Transformer = SMALL, seed: int = 0) -> TransformerNetwork:
     """Scales and biases start at one and zero, where a mistake with them would not be seen."""
     network = jax.jit(lambda key: model.draw(CODE, INPUTS, OUTPUTS, key))(jax.random.key(seed))
     rng = np.random.default_rng(9)
-    return jax.tree.map(
-        lambda leaf: jnp.asarray(leaf + 0.2 * rng.normal(size=leaf.shape), jnp.float32), network
-    )
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf + 0.2 * rng.normal(size=leaf.shape), jnp.float32), network)
 
 
 @jax.jit
@@ -55,10 +53,16 @@ def naive_turn(vector: np.ndarray, position: int) -> np.ndarray:
     return np.concatenate([turned.real, turned.imag])
 
 
+def rotate(values: jax.Array) -> jax.Array:
+    """Values of tokens at positions 0, 1, ..., turned."""
+    return RotaryEmbedding.first(len(values), values.shape[-1], values.dtype).rotate(values)
+
+
 def naive_block(block: Block, stream: np.ndarray, heads: int) -> np.ndarray:
     """One block, token by token and head by head, in double precision."""
-    part = jax.tree.map(lambda leaf: np.asarray(leaf, float), block)
-    read = np.array([naive_norm(token, part.before_attention) for token in stream])
+    weights = jax.tree.map(lambda leaf: np.asarray(leaf, float), block)
+    part, mlp = weights.attention, weights.mlp
+    read = np.array([naive_norm(token, weights.norm) for token in stream])
     size = stream.shape[1] // heads
     mixed = np.zeros_like(stream)
     for head in range(heads):
@@ -71,16 +75,14 @@ def naive_block(block: Block, stream: np.ndarray, heads: int) -> np.ndarray:
                 odds.append(np.exp(query @ key / np.sqrt(size)))
             for other, odd in enumerate(odds):
                 mixed[token, mine] += odd / sum(odds) * (read[other] @ part.value[:, mine])
-    stream = stream + mixed @ part.mix
+    stream = stream + mixed @ part.out
     for token in range(len(stream)):
-        wide = naive_norm(stream[token], part.before_perceptron) @ part.up.weight + part.up.bias
-        stream[token] += np.maximum(wide, 0) @ part.down.weight + part.down.bias
+        wide = naive_norm(stream[token], mlp.norm) @ mlp.up.weight + mlp.up.bias
+        stream[token] += np.maximum(wide, 0) @ mlp.down.weight + mlp.down.bias
     return stream
 
 
-@pytest.mark.parametrize(
-    "model", [SMALL, Transformer(width=8, layers=1, heads=4), Transformer(width=6, heads=1)]
-)
+@pytest.mark.parametrize("model", [SMALL, Transformer(width=8, layers=1, heads=4), Transformer(width=6, heads=1)])
 def test_equals_numpy_at_every_site(model: Transformer):
     network, (code, inputs) = drawn(model), example()
     outputs, sites = jax.jit(lambda *given: network.trace(*given))(code, inputs)
@@ -92,7 +94,7 @@ def test_equals_numpy_at_every_site(model: Transformer):
         stream = naive_block(block, stream, model.heads)
         assert values.shape == (SAMPLES, model.width)
         np.testing.assert_allclose(values, stream[1:], rtol=1e-3, atol=1e-4)
-    read = np.array([naive_norm(token, part.before_readout) for token in stream[1:]])
+    read = np.array([naive_norm(token, part.readout_norm) for token in stream[1:]])
     np.testing.assert_allclose(outputs, read @ part.readout.weight + part.readout.bias, rtol=1e-3, atol=1e-4)
 
 
@@ -117,9 +119,7 @@ def test_more_inputs_than_the_context_are_read_as_several_sequences(samples: int
     np.testing.assert_allclose(outputs, np.concatenate([one for one, _ in alone]), rtol=1e-4, atol=1e-5)
     for site, values in sites.items():
         assert values.shape == (samples, 16)
-        np.testing.assert_allclose(
-            values, np.concatenate([one[site] for _, one in alone]), rtol=1e-4, atol=1e-5
-        )
+        np.testing.assert_allclose(values, np.concatenate([one[site] for _, one in alone]), rtol=1e-4, atol=1e-5)
 
 
 def test_an_edit_reaches_every_sequence():
@@ -150,7 +150,7 @@ def test_a_shorter_sequence_is_the_beginning_of_a_longer_one():
 def test_rotary_products_depend_on_distance_alone(seed: int, distance: int, shift: int):
     rng = np.random.default_rng(seed)
     query, key = rng.normal(size=(2, 1, 2, 6))
-    queries, keys = (np.asarray(rotated(jnp.asarray(np.tile(one, (12, 1, 1))))) for one in (query, key))
+    queries, keys = (np.asarray(rotate(jnp.asarray(np.tile(one, (12, 1, 1))))) for one in (query, key))
     found = np.sum(queries[distance] * keys[0], axis=-1)
     shifted = np.sum(queries[distance + shift] * keys[shift], axis=-1)
     np.testing.assert_allclose(shifted, found, rtol=1e-4, atol=1e-4)
@@ -160,14 +160,14 @@ def test_rotary_products_depend_on_distance_alone(seed: int, distance: int, shif
 
 def test_attention_tells_positions_apart():
     values = jnp.asarray(np.random.default_rng(0).normal(size=(1, 1, 4)), jnp.float32)
-    turned = rotated(jnp.tile(values, (5, 1, 1)))
+    turned = rotate(jnp.tile(values, (5, 1, 1)))
     np.testing.assert_allclose(turned[0], values[0], rtol=1e-6)
     assert np.linalg.norm(np.diff(turned, axis=0), axis=-1).min() > 0.1
 
 
 def test_attention_to_equal_keys_is_the_mean_so_far():
     values = jnp.asarray(np.random.default_rng(0).normal(size=(5, 2, 4)), jnp.float32)
-    found = attend(jnp.ones((5, 2, 4)), jnp.ones((5, 2, 4)), values)
+    found = attend(jnp.ones((5, 2, 4)), jnp.ones((5, 2, 4)), values, causal(5))
     for token in range(5):
         np.testing.assert_allclose(found[token], values[: token + 1].mean(0), rtol=1e-5, atol=1e-6)
 
@@ -175,17 +175,18 @@ def test_attention_to_equal_keys_is_the_mean_so_far():
 def test_queries_and_keys_of_any_size_attend_alike():
     """They are normed: the scale of their weights does not count."""
     block = drawn().blocks[0]
-    larger = dataclasses.replace(block, query=30 * block.query, key=0.2 * block.key)
+    attention = dataclasses.replace(block.attention, query=30 * block.attention.query, key=0.2 * block.attention.key)
+    larger = dataclasses.replace(block, attention=attention)
     stream = jnp.asarray(np.random.default_rng(0).normal(size=(5, 16)), jnp.float32)
-    run = jax.jit(lambda one: one(stream))
+    run = jax.jit(lambda chosen: causal_block(chosen, stream))
     np.testing.assert_allclose(run(larger), run(block), rtol=1e-3, atol=1e-4)
 
 
 def test_normed_values_have_the_scale():
     values = 7 * jnp.asarray(np.random.default_rng(0).normal(size=(3, 8)), jnp.float32)
-    rms = jnp.sqrt(jnp.mean(normed(values, jnp.full(8, 2.0)) ** 2, axis=-1))
+    rms = jnp.sqrt(jnp.mean(rms_norm(values, jnp.full(8, 2.0)) ** 2, axis=-1))
     np.testing.assert_allclose(rms, 2.0, rtol=1e-5)
-    assert not np.any(normed(jnp.zeros(8), jnp.ones(8)))
+    assert not np.any(rms_norm(jnp.zeros(8), jnp.ones(8)))
 
 
 def test_an_edit_stays_at_its_inputs_and_flows_on():
@@ -209,7 +210,8 @@ def test_weights_are_matrices_and_vectors():
 def test_first_weights_are_lecun_normal():
     network = jax.jit(lambda key: Transformer(width=128, layers=1).draw(40, 60, 50, key))(jax.random.key(0))
     block = network.blocks[0]
-    matrices = [block.query, block.key, block.value, block.mix, block.up.weight, block.down.weight]
+    attention, mlp = block.attention, block.mlp
+    matrices = [attention.query, attention.key, attention.value, attention.out, mlp.up.weight, mlp.down.weight]
     matrices += [network.of_code.weight, network.of_input.weight, network.readout.weight]
     for matrix in matrices:
         assert np.var(matrix) == pytest.approx(1 / len(matrix), rel=0.06)
@@ -233,6 +235,6 @@ def test_senseless_sizes_are_refused(fields: dict[str, Any], message: str):
 
 
 def test_a_context_longer_than_what_training_shows_is_refused():
-    with pytest.raises(BadInput, match="16 inputs in a row"):
+    with pytest.raises(BadInput, match="16 inputs per sequence"):
         validate(RunConfig, {"model": {"kind": "transformer", "context": 16}, "recipe": "fast"})
     validate(RunConfig, {"model": {"kind": "transformer", "context": 16}, "recipe": "paper"})

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from recombine.encodings.identity import Identity
 from recombine.errors import BadInput
 from recombine.families.hyperteacher import Hyperteacher
-from recombine.models.unet import LATEST, UNet, UNetNetwork, velocity, waves
+from recombine.models.unet import LATEST, UNet, UNetNetwork, time_embedding, velocity
 
 CODE, PIXELS, SAMPLES = 5, 8, 3
 SMALL = UNet(width=6, condition=8)
@@ -24,13 +24,9 @@ SMALL = UNet(width=6, condition=8)
 @functools.cache
 def drawn(model: UNet = SMALL, pixels: int = PIXELS, seed: int = 0) -> UNetNetwork:
     """Biases start at zero, where a mistake with them would not be seen."""
-    network = jax.jit(lambda key: model.draw(CODE, 3 * pixels**2 + 1, 3 * pixels**2, key))(
-        jax.random.key(seed)
-    )
+    network = jax.jit(lambda key: model.draw(CODE, 3 * pixels**2 + 1, 3 * pixels**2, key))(jax.random.key(seed))
     rng = np.random.default_rng(9)
-    return jax.tree.map(
-        lambda leaf: jnp.asarray(leaf + 0.1 * rng.normal(size=leaf.shape), jnp.float32), network
-    )
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf + 0.1 * rng.normal(size=leaf.shape), jnp.float32), network)
 
 
 def example(pixels: int = PIXELS, samples: int = SAMPLES, seed: int = 0) -> tuple[jax.Array, jax.Array]:
@@ -47,18 +43,14 @@ trace = eqx.filter_jit(lambda network, *given: network.trace(*given))
     ("model", "pixels", "sites"),
     [
         (SMALL, 8, {"down 1": 6, "middle": 12, "up 1": 6}),
-        (
-            UNet(width=4, levels=3, condition=8),
-            16,
-            {"down 1": 4, "down 2": 8, "middle": 16, "up 1": 8, "up 2": 4},
-        ),
+        (UNet(width=4, levels=3, condition=8), 16, {"down 1": 4, "down 2": 8, "middle": 16, "up 1": 8, "up 2": 4}),
         (
             UNet(width=4, blocks=2, condition=8),
             8,
             {"down 1": 4, "down 2": 4, "middle 1": 8, "middle 2": 8, "up 1": 4, "up 2": 4},
         ),
-        (UNet(width=4, levels=1, square=4, condition=8), 8, {"middle": 4}),
-        (UNet(width=4, levels=1, square=1, condition=8), 3, {"middle": 4}),
+        (UNet(width=4, levels=1, patch_size=4, condition=8), 8, {"middle": 4}),
+        (UNet(width=4, levels=1, patch_size=1, condition=8), 3, {"middle": 4}),
     ],
 )
 def test_sites_and_shapes(model: UNet, pixels: int, sites: dict[str, int]):
@@ -166,7 +158,7 @@ def test_a_velocity_leads_to_the_image(time: float):
 
 
 def test_times_are_told_apart_and_near_ones_are_alike():
-    found = np.asarray(waves(jnp.linspace(0, 1, 101)))
+    found = np.asarray(time_embedding(jnp.linspace(0, 1, 101)))
     apart = np.linalg.norm(found[:, None] - found[None], axis=-1)
     assert apart[np.triu_indices(101, 1)].min() > 0.1
     assert np.diagonal(apart, 1).max() < apart[0, -1]
@@ -179,9 +171,7 @@ def test_weights_are_matrices_and_vectors():
 
 
 def test_no_two_matrices_are_drawn_alike():
-    network = jax.jit(lambda key: UNet(width=6, levels=3, blocks=2).draw(CODE, 769, 768, key))(
-        jax.random.key(0)
-    )
+    network = jax.jit(lambda key: UNet(width=6, levels=3, blocks=2).draw(CODE, 769, 768, key))(jax.random.key(0))
     matrices = [leaf for leaf in jax.tree.leaves(network) if leaf.ndim == 2]
     flat = [set(np.ravel(matrix)[:30].tolist()) for matrix in matrices]
     assert len(set.union(*flat)) == 30 * len(matrices)

@@ -47,7 +47,7 @@ def test_steps_equal_plain_optax(batch: Batch):
     network = MLP(width=6, depth=1).draw(CODE, INPUTS, CLASSES, jax.random.key(0))
     codes = jax.random.normal(jax.random.key(1), (TASKS, CODE))
     labels = jnp.argmax(batch.targets, axis=-1)
-    objective, unit = Classification(), Paper(decay=0.0).optimiser()
+    objective, unit = Classification(), Paper(weight_decay=0.0).optimiser()
     state, plain = objective.init(network, unit), optax.adamw(0.01, weight_decay=0.0)
 
     def loss(network: MLPNetwork) -> jax.Array:
@@ -68,9 +68,7 @@ def test_steps_equal_plain_optax(batch: Batch):
 def test_what_is_masked_does_not_matter(batch: Batch):
     logits = jax.random.normal(jax.random.key(0), (TASKS, SAMPLES, CLASSES))
     spoilt = jnp.where(batch.mask[..., None] > 0, logits, 1e3 * logits)
-    assert float(Classification().loss(spoilt, batch)) == pytest.approx(
-        float(Classification().loss(logits, batch))
-    )
+    assert float(Classification().loss(spoilt, batch)) == pytest.approx(float(Classification().loss(logits, batch)))
 
 
 def test_it_is_for_families_of_classes_and_comes_with_them():

@@ -14,7 +14,7 @@ from recombine.errors import BadInput
 from recombine.families.base import Batch
 from recombine.families.vocabulary import BEGIN, END, PAD
 from recombine.models.decoder import Decoder, DecoderNetwork
-from recombine.objectives.constraint_reward import ConstraintReward, likelihood
+from recombine.objectives.constraint_reward import ConstraintReward, log_probabilities
 from recombine.objectives.supervised import as_precision
 from recombine.overrides import validate
 from recombine.problems.knapsack import Knapsack
@@ -56,15 +56,15 @@ def test_the_likelihood_of_a_drawn_answer_is_that_of_its_tokens_one_by_one() -> 
     network = network_of(SACK)
     codes = jnp.asarray(SACK.write_questions(SACK.instances(3, seed=0).questions), jnp.float32)
     said = network.generate(codes, key=jax.random.key(1))
-    found = np.asarray(likelihood(network, codes, said))
+    found = np.asarray(log_probabilities(network, codes, said))
     for code, tokens, row in zip(codes, np.asarray(said), found, strict=True):
-        steps = jnp.arange(len(code) + network.longest)
-        memory, before = network.begin(jnp.round(code).astype(int), steps), BEGIN
+        steps = jnp.arange(len(code) + network.longest_answer)
+        memory, before = network.prefill(jnp.round(code).astype(int), steps), BEGIN
         for place, token in enumerate(tokens):
             if token == PAD:
                 assert row[place] == 0
                 continue
-            expected, memory = network.next(memory, jnp.array(before), jnp.array(place), steps)
+            expected, memory = network.next_logits(memory, jnp.array(before), jnp.array(place), steps)
             expected = expected.at[jnp.array([PAD, BEGIN])].set(-jnp.inf)
             assert row[place] == pytest.approx(float(jax.nn.log_softmax(expected)[token]), abs=1e-4)
             before = int(token)
@@ -75,7 +75,7 @@ def test_likelihoods_are_computed_in_full_precision() -> None:
     network = as_precision(network_of(SACK), np.dtype(jnp.bfloat16))
     codes = jnp.asarray(SACK.write_questions(SACK.instances(4, seed=0).questions), jnp.float32)
     said = network.generate(codes, key=jax.random.key(1))
-    found = likelihood(network, codes, said)
+    found = log_probabilities(network, codes, said)
     shown = jnp.concatenate([jnp.full_like(said[:, :1], BEGIN), said[:, :-1]], axis=1).astype(jnp.float32)
     expected = np.array(network.tasks(codes, shown[:, None]), np.float64).reshape(*said.shape, -1)
     expected[..., [PAD, BEGIN]] = -np.inf
@@ -90,9 +90,9 @@ def test_tokens_are_drawn_as_they_are_expected() -> None:
     number = 4000
     said = network.generate(jnp.repeat(code, number, axis=0), key=jax.random.key(2))
     counts = np.bincount(np.asarray(said)[:, 0], minlength=116) / number
-    steps = jnp.arange(code.shape[1] + network.longest)
-    memory = network.begin(jnp.round(code[0]).astype(int), steps)
-    expected, _ = network.next(memory, jnp.array(BEGIN), jnp.array(0), steps)
+    steps = jnp.arange(code.shape[1] + network.longest_answer)
+    memory = network.prefill(jnp.round(code[0]).astype(int), steps)
+    expected, _ = network.next_logits(memory, jnp.array(BEGIN), jnp.array(0), steps)
     share = jax.nn.softmax(expected.at[jnp.array([PAD, BEGIN])].set(-jnp.inf))
     assert np.abs(counts - np.asarray(share)).max() < 5 * np.sqrt(0.25 / number)
 
@@ -127,13 +127,10 @@ def test_the_reward_teaches_what_cross_entropy_does_not() -> None:
 def test_rewards_that_are_not_those_of_the_family_are_refused() -> None:
     """Even where questions and answers are of the same length."""
     for other in (SACK.model_copy(update={"count": 3}), SACK.model_copy(update={"solver": "milp"})):
-        with pytest.raises(BadInput, match=r"items=3.* without steps, but the family asks knapsack"):
+        with pytest.raises(BadInput, match=r"items=3.* without steps, but the family has knapsack"):
             validate(
                 RunConfig,
-                {
-                    "family": {"kind": "problem", "problem": other},
-                    "objective": ConstraintReward(problem=SACK),
-                },
+                {"family": {"kind": "problem", "problem": other}, "objective": ConstraintReward(problem=SACK)},
             )
     with pytest.raises(BadInput, match="'scan' have none"):
         ConstraintReward().check_family(resolve("families", "scan"))
@@ -141,8 +138,8 @@ def test_rewards_that_are_not_those_of_the_family_are_refused() -> None:
 
 def test_places_at_random_are_refused() -> None:
     given = {"family": {"kind": "problem", "problem": SACK}}
-    with pytest.raises(BadInput, match="spread=64"):
-        validate(RunConfig, given | {"objective": ConstraintReward(problem=SACK, spread=64)})
+    with pytest.raises(BadInput, match="random_positions=64"):
+        validate(RunConfig, given | {"objective": ConstraintReward(problem=SACK, random_positions=64)})
 
 
 def test_a_reward_for_another_problem_is_refused() -> None:
@@ -153,6 +150,5 @@ def test_a_reward_for_another_problem_is_refused() -> None:
     apart = Knapsack(items=3, count=4, solver="listing")
     with pytest.raises(BadInput, match="separators"):
         validate(
-            RunConfig,
-            {"family": {"kind": "problem", "problem": apart}, "objective": ConstraintReward(problem=apart)},
+            RunConfig, {"family": {"kind": "problem", "problem": apart}, "objective": ConstraintReward(problem=apart)}
         )

@@ -28,7 +28,7 @@ from recombine.spaces.product import ProductSpace
 from recombine.supports.random import Random
 from recombine.training.config import RunConfig
 from recombine.training.prepare import Setting
-from recombine.training.train import Trainer
+from recombine.training.trainer import Trainer
 
 TASKS, SAMPLES, PIXELS = 4, 3, 12
 
@@ -76,19 +76,19 @@ def loss_of(objective: FlowMatching, network: Network, codes: Array, batch: Batc
 
 def test_the_exact_velocity_has_no_loss_and_another_has():
     codes, batch = images()
-    objective = FlowMatching(drop=0)
+    objective = FlowMatching(condition_dropout=0)
     assert loss_of(objective, Towards(jnp.array(1.0)), codes, batch) == pytest.approx(0, abs=1e-6)
     # Half the velocity: a quarter of its mean square, that of a number in [-1, 1] and of noise.
-    assert loss_of(objective, Towards(jnp.array(0.5)), codes, batch) == pytest.approx(
-        (1 / 3 + 1) / 4, rel=0.3
-    )
+    assert loss_of(objective, Towards(jnp.array(0.5)), codes, batch) == pytest.approx((1 / 3 + 1) / 4, rel=0.3)
 
 
 def test_what_is_masked_does_not_count():
     codes, batch = images()
     wrong = batch.targets.at[:, 0].add(50.0)
     spoilt = eqx.tree_at(lambda one: (one.targets, one.mask), batch, (wrong, batch.mask.at[:, 0].set(0)))
-    assert loss_of(FlowMatching(drop=0), Towards(jnp.array(1.0)), codes, spoilt) == pytest.approx(0, abs=1e-6)
+    assert loss_of(FlowMatching(condition_dropout=0), Towards(jnp.array(1.0)), codes, spoilt) == pytest.approx(
+        0, abs=1e-6
+    )
 
 
 def test_straight_lines_arrive_in_any_number_of_steps():
@@ -107,9 +107,7 @@ def test_a_linear_field_is_integrated_to_the_order_of_the_solver(solver: Any, or
     matrix, start = rng.normal(size=(3, 3)) / 2, rng.normal(size=(5, 3))
     errors = []
     for steps in (8, 16, 32):
-        found = integrated(
-            lambda points, time: points @ jnp.asarray(matrix), jnp.asarray(start), steps, solver
-        )
+        found = integrated(lambda points, time: points @ jnp.asarray(matrix), jnp.asarray(start), steps, solver)
         short = matrix / steps
         power = np.eye(3) + short + (short @ short / 2 if solver == "heun" else 0)
         np.testing.assert_allclose(found, start @ np.linalg.matrix_power(power, steps), rtol=1e-4, atol=1e-5)
@@ -153,11 +151,11 @@ def test_guidance_goes_from_no_code_through_the_code_and_beyond():
 
 def test_withheld_codes_are_zeros_and_the_others_whole():
     codes = jnp.asarray(np.random.default_rng(0).normal(size=(4000, 3)), jnp.float32)
-    found = np.asarray(FlowMatching(drop=0.2).withheld(codes, jax.random.key(0)))
+    found = np.asarray(FlowMatching(condition_dropout=0.2).drop_conditions(codes, jax.random.key(0)))
     gone = ~found.any(axis=1)
     np.testing.assert_array_equal(found[~gone], np.asarray(codes)[~gone])
     assert gone.mean() == pytest.approx(0.2, abs=0.03)
-    np.testing.assert_array_equal(FlowMatching(drop=0).withheld(codes, jax.random.key(0)), codes)
+    np.testing.assert_array_equal(FlowMatching(condition_dropout=0).drop_conditions(codes, jax.random.key(0)), codes)
 
 
 def test_examples_lie_on_the_line_between_noise_and_image():
@@ -176,9 +174,7 @@ def test_noised_batches_go_from_noise_to_images_for_one_task_as_for_many():
     _, batch = images()
     one = jax.tree.map(lambda leaf: leaf[0], batch)
     for which in (batch, one):
-        first, middle, last = (
-            FlowMatching.noised(which, time, jax.random.key(0)) for time in (0.0, 0.4, 1.0)
-        )
+        first, middle, last = (FlowMatching.noised(which, time, jax.random.key(0)) for time in (0.0, 0.4, 1.0))
         np.testing.assert_allclose(last[..., :-1], which.targets, atol=1e-6)
         np.testing.assert_allclose(middle[..., :-1], 0.6 * first[..., :-1] + 0.4 * which.targets, atol=1e-5)
         assert np.unique(middle[..., -1]) == pytest.approx(0.4)
@@ -191,7 +187,7 @@ def test_times_follow_their_law(times: Any):
     density = norm(CENTRE, WIDTH).expect
     mean = density(expit) if times == "logit-normal" else 0.5
     square = density(lambda x: expit(x) ** 2) if times == "logit-normal" else 1 / 3
-    found = np.asarray(FlowMatching(times=times).drawn_times((20000,), jax.random.key(0)))
+    found = np.asarray(FlowMatching(times=times).sample_times((20000,), jax.random.key(0)))
     assert found.min() >= 0
     assert found.max() < 1
     assert found.mean() == pytest.approx(mean, abs=0.01)
@@ -275,7 +271,7 @@ def run(**changes: Any) -> RunConfig:
         "model": UNet(width=12, condition=32),
         "objective": FlowMatching(guidance=2.0, steps=8),
         "recipe": Fast(steps=200, tasks=32, samples=1),
-        "every": 200,
+        "eval_every": 200,
         "validation_tasks": 4,
     }
     return RunConfig(**{**fields, **changes})
@@ -290,9 +286,7 @@ def test_a_small_network_learns_to_draw_what_it_is_told():
     by_code, by_batch = jax.random.split(jax.random.key(5))
     rows = jnp.asarray(setting.regions.require("trained", 9))
     tasks = jax.vmap(setting.teacher.task)(rows, jax.random.split(by_code, 9))
-    batch = jax.vmap(lambda task, key: setting.teacher.batch(task, key, 4))(
-        tasks, jax.random.split(by_batch, 9)
-    )
+    batch = jax.vmap(lambda task, key: setting.teacher.batch(task, key, 4))(tasks, jax.random.split(by_batch, 9))
 
     @eqx.filter_jit
     def success(network: Network) -> Array:
@@ -338,7 +332,8 @@ def test_it_is_for_families_of_images():
 
 
 @pytest.mark.parametrize(
-    "fields", [{"drop": 1.0}, {"drop": -0.1}, {"guidance": 0}, {"steps": 0}, {"solver": "rk4"}]
+    "fields",
+    [{"condition_dropout": 1.0}, {"condition_dropout": -0.1}, {"guidance": 0}, {"steps": 0}, {"solver": "rk4"}],
 )
 def test_senseless_settings_are_refused(fields: dict[str, Any]):
     with pytest.raises(ValidationError):

@@ -28,7 +28,7 @@ from recombine.spaces.subset import SubsetSpace
 from recombine.supports.random import Random
 from recombine.testing import check_encoding
 from recombine.training.config import RunConfig
-from recombine.training.train import train
+from recombine.training.trainer import train
 
 SPACE = SubsetSpace(modules=6, max_active=3)
 
@@ -63,7 +63,7 @@ class Backwards(SequenceFamily):
         return 3
 
     @property
-    def longest(self) -> int:
+    def longest_answer(self) -> int:
         return 4
 
     def draw(self, space: Space, key: Array) -> Teacher:
@@ -79,7 +79,7 @@ def config(**changes: Any) -> RunConfig:
         "model": EncoderDecoder(width=32, layers=1, heads=2),
         "objective": NextToken(),
         "recipe": Fast(steps=150, tasks=32, samples=1),
-        "every": 50,
+        "eval_every": 50,
         "validation_tasks": 10,
     }
     return validate(RunConfig, given | changes)
@@ -137,20 +137,20 @@ def test_it_learns_what_it_is_shown() -> None:
 
 
 def test_short_sequences_meet_the_distances_of_long_ones() -> None:
-    objective = NextToken(spread=64)
+    objective = NextToken(random_positions=64)
     numbers = jnp.asarray(np.random.default_rng(0).integers(3, 8, 4000))
-    short = np.asarray(objective._steps(jax.random.key(1), numbers, 7))
-    whole = np.asarray(objective._steps(jax.random.key(2), jnp.full(4000, 7), 7))
+    short = np.asarray(objective._positions(jax.random.key(1), numbers, 7))
+    whole = np.asarray(objective._positions(jax.random.key(2), jnp.full(4000, 7), 7))
     assert (np.diff(whole, axis=1) > 0).all() and whole.max() < 64 and whole.min() >= 0
     # From the first token to the third of three, and to the last of seven.
     assert np.quantile(short[:, 2] - short[:, 0], 0.95) > np.quantile(whole[:, 6] - whole[:, 0], 0.05)
 
 
 def test_places_apart() -> None:
-    outcome = train(config(objective=NextToken(spread=24), model=Decoder(width=32, layers=1, heads=2)))
+    outcome = train(config(objective=NextToken(random_positions=24), model=Decoder(width=32, layers=1, heads=2)))
     assert outcome.curves[-1]["loss"] < outcome.curves[0]["loss"] - 0.2
-    with pytest.raises(BadInput, match="spread=6 places are too few"):
-        config(objective=NextToken(spread=6))
+    with pytest.raises(BadInput, match="random_positions=6 positions are too few"):
+        config(objective=NextToken(random_positions=6))
 
 
 def test_other_models_are_refused() -> None:
@@ -169,5 +169,5 @@ def test_words_and_numbers() -> None:
     assert "run" in str(error.value.fix)
     with pytest.raises(ValueError, match="twice: run"):
         Vocabulary(words=("run", "run"))
-    with pytest.raises(BadInput, match="more than the 1"):
+    with pytest.raises(BadInput, match="there is room for 1"):
         padded([[3, 4]], 1)

@@ -35,19 +35,21 @@ def loss_of(objective: NextToken, lists: list[list[int]]) -> float:
 
 def test_short_problems_have_the_same_loss_without_their_pads() -> None:
     lists = [[1, 2], [3, -4], [-5, 5]]
-    assert loss_of(NextToken(prompts=2, answers=5), lists) == pytest.approx(
+    assert loss_of(NextToken(prompt_length=2, answer_length=5), lists) == pytest.approx(
         loss_of(NextToken(), lists), rel=1e-5
     )
     # At random places the draws are others, so only nearly the same.
-    spread = [loss_of(NextToken(spread=30, prompts=p, answers=a), lists) for p, a in ((0, 0), (2, 5))]
+    spread = [
+        loss_of(NextToken(random_positions=30, prompt_length=p, answer_length=a), lists) for p, a in ((0, 0), (2, 5))
+    ]
     assert spread[0] == pytest.approx(spread[1], rel=0.05)
 
 
 def test_a_run_that_would_lose_words_fails() -> None:
     lists = [[1, 2], [3, -4, 1]]
-    assert np.isfinite(loss_of(NextToken(prompts=3, answers=7), lists))
-    assert np.isnan(loss_of(NextToken(prompts=2, answers=7), lists))
-    assert np.isnan(loss_of(NextToken(prompts=3, answers=5), lists))
+    assert np.isfinite(loss_of(NextToken(prompt_length=3, answer_length=7), lists))
+    assert np.isnan(loss_of(NextToken(prompt_length=2, answer_length=7), lists))
+    assert np.isnan(loss_of(NextToken(prompt_length=3, answer_length=5), lists))
 
 
 def test_cut_tokens_are_noticed() -> None:

@@ -68,7 +68,7 @@ def test_three_steps_equal_plain_optax(network: MLPNetwork, codes: jax.Array, ba
     state = objective.init(network, unit)
     plain = optax.adamw(
         0.01,
-        weight_decay=Paper().decay,
+        weight_decay=Paper().weight_decay,
         mask=lambda weights: jax.tree.map(lambda weight: weight.ndim > 1, weights),
     )
 
@@ -83,9 +83,7 @@ def test_three_steps_equal_plain_optax(network: MLPNetwork, codes: jax.Array, ba
         expected = optax.apply_updates(expected, updates)
         state, found = objective.step(state, codes, batch, jax.random.key(0), unit, jnp.float32(0.01))
         np.testing.assert_allclose(found, wanted, rtol=1e-5)
-    jax.tree.map(
-        lambda one, two: np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-7), state.network, expected
-    )
+    jax.tree.map(lambda one, two: np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-7), state.network, expected)
 
 
 def test_a_rate_of_zero_changes_no_weight(network: MLPNetwork, codes: jax.Array, batch: Batch):
@@ -99,6 +97,4 @@ def test_a_rate_of_zero_changes_no_weight(network: MLPNetwork, codes: jax.Array,
 def test_evaluate_gives_the_predictions_of_each_task(network: MLPNetwork, codes: jax.Array, batch: Batch):
     found = Regression().evaluate(network, codes, batch, jax.random.key(0))
     for task in range(TASKS):
-        np.testing.assert_allclose(
-            found[task], network(codes[task], batch.inputs[task]), rtol=1e-5, atol=1e-6
-        )
+        np.testing.assert_allclose(found[task], network(codes[task], batch.inputs[task]), rtol=1e-5, atol=1e-6)

@@ -10,26 +10,10 @@ from typing import Any
 
 import pytest
 
-from recombine.pipelines.prompt_set import SetPrompts
+from recombine.pipelines.prompts.sets import SetPrompts
 
 PETS = ("cat", "dog", "fox", "owl", "cow", "hen")
-WORDS = (
-    *PETS,
-    "an",
-    "image",
-    "with",
-    "one",
-    "a",
-    "photo",
-    "of",
-    "hat",
-    "tie",
-    "is",
-    "there",
-    "exactly",
-    "in",
-    "the",
-)
+WORDS = (*PETS, "an", "image", "with", "one", "a", "photo", "of", "hat", "tie", "is", "there", "exactly", "in", "the")
 LENGTH = 16
 
 
@@ -185,12 +169,7 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.manual_seed(0)
     tokenizer, vocabulary = _tokenizer(folder / "words")
     vision = CLIPVisionConfig(
-        hidden_size=16,
-        intermediate_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        image_size=16,
-        patch_size=8,
+        hidden_size=16, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2, image_size=16, patch_size=8
     )
     text = _text_config(vocabulary)
     config = CLIPConfig(text_config=text.to_dict(), vision_config=vision.to_dict(), projection_dim=16)
@@ -204,13 +183,7 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def vqa(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A ViLT model with random weights that knows three answers."""
     import torch
-    from transformers import (
-        BertTokenizer,
-        ViltConfig,
-        ViltForQuestionAnswering,
-        ViltImageProcessor,
-        ViltProcessor,
-    )
+    from transformers import BertTokenizer, ViltConfig, ViltForQuestionAnswering, ViltImageProcessor, ViltProcessor
 
     folder = tmp_path_factory.mktemp("vqa")
     torch.manual_seed(0)

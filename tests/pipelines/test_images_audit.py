@@ -13,16 +13,17 @@ import numpy as np
 import pytest
 
 from recombine.errors import BadInput
-from recombine.pipelines.folder import Folder
-from recombine.pipelines.generating import Settings
+from recombine.pipelines import probing
+from recombine.pipelines.folder import ImageFolder
+from recombine.pipelines.generation import GenerationSettings
 from recombine.pipelines.images_audit import audit_images
-from recombine.pipelines.judge import Answer, Judge
-from recombine.pipelines.judge_function import FunctionJudge
-from recombine.pipelines.prompt_set import SetPrompts, SlotPrompts
-from recombine.pipelines.recorded import Recorded
+from recombine.pipelines.judges.base import Judge, Judgement
+from recombine.pipelines.judges.function import FunctionJudge
+from recombine.pipelines.prompts.sets import SetPrompts, SlotPrompts
+from recombine.pipelines.recorded_set import RecordedSet
 from recombine.report.images import render_images
 
-QUICK = Settings(images=2, steps=3, guidance=3.0)
+QUICK = GenerationSettings(images=2, steps=3, guidance=3.0)
 QUICKLY = {"--steps": "3", "--prompts-per-set": "15"}
 MANY = SetPrompts(concepts=("cat", "dog", "fox", "owl", "cow", "hen", "hat", "tie"), size=2)
 
@@ -30,13 +31,13 @@ MANY = SetPrompts(concepts=("cat", "dog", "fox", "owl", "cow", "hen", "hat", "ti
 class Chosen(Judge):
     """Says of each prompt how many of its images are right."""
 
-    fresh = True
+    always_ask = True
 
     def __init__(self, right):
         self.name, self._right = "chosen", right
 
-    def look(self, shown):
-        return Answer((), shown.number < self._right[shown.prompt])
+    def assess(self, shown):
+        return Judgement((), shown.number < self._right[shown.prompt])
 
 
 class Always(Judge):
@@ -44,8 +45,14 @@ class Always(Judge):
 
     fresh, name = True, "always"
 
-    def look(self, shown):
-        return Answer((), True)
+    def assess(self, shown):
+        return Judgement((), True)
+
+
+@pytest.fixture
+def one_penalty(monkeypatch):
+    """A single penalty for the probes, a quarter of the fits: for tests that do not look at their quality."""
+    monkeypatch.setattr(probing, "STRENGTHS", (0.1,))
 
 
 @pytest.fixture(scope="module")
@@ -101,22 +108,20 @@ def test_the_precision_is_the_one_that_was_used(plain):
 
 def test_a_text_encoder_that_overflows_is_left_out(plain, monkeypatch):
     made, folder, out = plain
-    real = Recorded.encoded
-    monkeypatch.setattr(Recorded, "encoded", lambda self, name: real(self, name) * np.inf)
+    real = RecordedSet.encoded
+    monkeypatch.setattr(RecordedSet, "encoded", lambda self, name: real(self, name) * np.inf)
     again = audit_images(folder, {"things": MANY}, out, prompts=22, settings=QUICK)
     (found,) = again.audit.sets
-    assert found.places[0].text is None and "text_encoder has activations that are not numbers" in str(
-        found.notes
-    )
+    assert found.places[0].text is None and "text_encoder has activations that are not numbers" in str(found.notes)
     assert found.places[0].score == made.audit.sets[0].places[0].score
 
 
 def test_blackened_images_take_no_part(plain, monkeypatch):
     _, folder, out = plain
-    real = Folder.manifest
+    real = ImageFolder.manifest
     first = plain[0].prompts["things"][0].name
     monkeypatch.setattr(
-        Folder,
+        ImageFolder,
         "manifest",
         lambda self, name: real(self, name) | ({"flagged": [True, True]} if name == first else {}),
     )
@@ -127,6 +132,7 @@ def test_blackened_images_take_no_part(plain, monkeypatch):
     assert math.isnan(point.decodability) and math.isnan(point.success)
 
 
+@pytest.mark.usefixtures("one_penalty")
 def test_a_transformer_with_slots_and_two_sets(transformer, tmp_path):
     slots = SlotPrompts(
         slots={"animal": ("cat", "dog", "fox", "owl"), "worn": ("hat", "tie", "cow")},
@@ -167,27 +173,26 @@ def test_names_from_users_are_escaped(unet, tmp_path):
     judge = FunctionJudge(lambda image, question: "cat" in question.concept)
     made = audit_images(unet, {"<b>": evil}, tmp_path / "out", settings=QUICK, judge=judge)
     page = render_images(made)
-    assert "<script>alert" not in page and "<b>" not in page.split("</style>")[1].replace(
-        "<b>How", ""
-    ).replace("<b>Method", "")
+    assert "<script>alert" not in page and "<b>" not in page.split("</style>")[1].replace("<b>How", "").replace(
+        "<b>Method", ""
+    )
     assert "&lt;script&gt;alert(1)" in page and "\u202e" not in page
 
 
 def test_nothing_to_ask(unet, tmp_path):
     with pytest.raises(BadInput, match="No prompts"):
         audit_images(unet, {}, tmp_path / "out")
-    with pytest.raises(BadInput, match="one prompt at least"):
+    with pytest.raises(BadInput, match="at least one prompt"):
         audit_images(unet, {"pets": MANY}, tmp_path / "out", prompts=0)
 
 
+@pytest.mark.usefixtures("one_penalty")
 def test_the_command(unet, tmp_path, monkeypatch, capsys):
     from recombine.cli.main import main
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / "pets.yaml").write_text(
-        "pets: {kind: set, concepts: [cat, dog, fox, owl, cow, hen], size: 2}"
-    )
+    (tmp_path / "pets.yaml").write_text("pets: {kind: set, concepts: [cat, dog, fox, owl, cow, hen], size: 2}")
     (tmp_path / "command_judges.py").write_text(
         "def cats(image, question): return question.concept != 'cat'\n"
         "def broken(image, question): raise OSError('gone')\n"
@@ -196,16 +201,7 @@ def test_the_command(unet, tmp_path, monkeypatch, capsys):
     def run(*more):
         with pytest.raises(SystemExit) as end:
             main(
-                [
-                    "audit-images",
-                    str(unet),
-                    "--prompts",
-                    "pets.yaml",
-                    "--out",
-                    "out",
-                    "--images-per-prompt",
-                    "2",
-                ]
+                ["audit-images", str(unet), "--prompts", "pets.yaml", "--out", "out", "--images-per-prompt", "2"]
                 + [
                     word
                     for name, value in (QUICKLY | dict(zip(more[::2], more[1::2], strict=False))).items()
@@ -215,7 +211,7 @@ def test_the_command(unet, tmp_path, monkeypatch, capsys):
         return end.value.code, capsys.readouterr()
 
     code, said = run()
-    assert code == 0 and "labels.csv" in said.out and "No judge was named" in said.out
+    assert code == 0 and "labels.csv" in said.out and "No judge was given" in said.out
     code, said = run("--judge", "command_judges:cats", "--json", None)
     record = json.loads(said.out)
     assert code == 0 and record["sets"][0]["judged"] == 30 and record["sets"][0]["success"]["estimate"] < 1
@@ -237,15 +233,15 @@ def test_the_command(unet, tmp_path, monkeypatch, capsys):
     assert code == 0 and [row["success"] for row in again] == ["1"] * 58 + [""] * 2  # Only what was missing.
     assert [list(row.values())[:3] for row in again] == [row[:3] for row in filled[1:]]
     code, said = run("--judge", "command_judges:broken")
-    assert code == 2 and "said nothing of any image" in said.err
+    assert code == 2 and "judged no image" in said.err
     assert "OSError: gone" in (tmp_path / "out/report.html").read_text()
     for more, what in (
         (("--steps", "4"), "other settings"),
         (("--judge", "nonsense"), "not understood"),
-        (("--prompts-per-set", "0"), "one prompt at least"),
+        (("--prompts-per-set", "0"), "at least one prompt"),
         (("--judge-model", "x"), "endpoint"),
         (("--seed", "-1"), "seed must be 0 or more"),
-        (("--judge", "openai:http://[::1/v1", "--judge-model", "x"), "no address"),
+        (("--judge", "openai:http://[::1/v1", "--judge-model", "x"), "not a valid address"),
     ):
         code, said = run(*more)
         assert code == 2 and what in said.err, (more, said.err)
@@ -254,9 +250,7 @@ def test_the_command(unet, tmp_path, monkeypatch, capsys):
 @pytest.mark.slow
 def test_a_command_that_is_killed_goes_on(unet, tmp_path):
     """Killed whenever a further prompt is there: in the end the folder is the same as in one go."""
-    (tmp_path / "pets.yaml").write_text(
-        "pets: {kind: set, concepts: [cat, dog, fox, owl, cow, hen], size: 2}"
-    )
+    (tmp_path / "pets.yaml").write_text("pets: {kind: set, concepts: [cat, dog, fox, owl, cow, hen], size: 2}")
 
     def start(out):
         words = ["audit-images", str(unet), "--prompts", "pets.yaml", "--out", out, "--steps", "3"]
@@ -277,3 +271,10 @@ def test_a_command_that_is_killed_goes_on(unet, tmp_path):
         if path.is_file():
             assert path.read_bytes() == (tmp_path / "cut" / path.relative_to(tmp_path / "whole")).read_bytes()
     assert not list((tmp_path / "cut/temporary").iterdir())
+
+
+def test_a_result_shows_itself(plain):
+    audited, _, _ = plain
+    assert repr(audited).startswith("ImagesAudit(") and "prompts)" in repr(audited)
+    page = audited._repr_html_()
+    assert "success" in page and "<script" not in page

@@ -11,13 +11,13 @@ import pytest
 from PIL import Image
 
 from recombine.errors import BadInput
-from recombine.pipelines import judge_endpoint
-from recombine.pipelines.drawing import draw_prompts
-from recombine.pipelines.folder import Folder, Judgements
-from recombine.pipelines.judge import Answer, from_scores, make_judge
-from recombine.pipelines.judge_function import FunctionJudge
-from recombine.pipelines.judge_vqa import yes_or_no
-from recombine.pipelines.judging import judge_images
+from recombine.pipelines.folder import ImageFolder, JudgementLog
+from recombine.pipelines.judges import endpoint as judge_endpoint
+from recombine.pipelines.judges.base import Judgement, from_scores, make_judge
+from recombine.pipelines.judges.function import FunctionJudge
+from recombine.pipelines.judges.judging import judge_images
+from recombine.pipelines.judges.local_model import yes_or_no
+from recombine.pipelines.prompts.drawing import draw_prompts
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def prompts(pets):
 @pytest.fixture
 def folder(tmp_path, prompts):
     """Two images a prompt, the second of the last one blackened by a filter; the first ones are red."""
-    made = Folder(tmp_path / "images")
+    made = ImageFolder(tmp_path / "images")
     made.begin({})
     for place, prompt in enumerate(prompts):
         images = [Image.new("RGB", (16, 16), colour) for colour in ("red", "blue")]
@@ -48,21 +48,21 @@ def test_all_concepts_must_match():
 
 
 def test_images_without_all_answers_are_left_out_of_both_counts(folder, prompts, silent, pets):
-    from recombine.pipelines.recorded import recorded
+    from recombine.pipelines.recorded_set import load_recorded_set
 
     def half(image, question):
         red = image.getpixel((0, 0)) == (255, 0, 0)
         return red if question.concept == prompts[0].combination[0] else None
 
     answers, notes = judge_images(FunctionJudge(half), prompts[:1], folder, silent)
-    assert recorded(pets, prompts[:1], answers, folder).cells.count.tolist() == [0]
+    assert load_recorded_set(pets, prompts[:1], answers, folder).cells.count.tolist() == [0]
     assert notes[0] == "2 of 2 images have no judgement: not all concepts have an answer. They are left out."
 
 
 def test_blackened_images_are_no_rows(folder, prompts, pets):
-    from recombine.pipelines.recorded import recorded
+    from recombine.pipelines.recorded_set import load_recorded_set
 
-    data = recorded(pets, prompts, {}, folder)
+    data = load_recorded_set(pets, prompts, {}, folder)
     assert data.cell.tolist() == [0, 0, 1, 1, 2] and data.kept.tolist() == [True] * 5 + [False]
 
 
@@ -120,9 +120,9 @@ def test_a_function(folder, prompts, silent, pets):
 
     answers, notes = judge_images(FunctionJudge(red), prompts, folder, silent)
     assert len(answers) == 5 and len(asked) == 10
-    assert all(answers[prompt.name, 0] == Answer((1.0, 1.0), True) for prompt in prompts)
+    assert all(answers[prompt.name, 0] == Judgement((1.0, 1.0), True) for prompt in prompts)
     assert not any(answers[prompt.name, 1].success for prompt in prompts[:2])
-    assert notes == ["1 images were blackened by the pipeline's own filter and are left out."]
+    assert notes == ["1 images were blackened by the pipeline's safety filter and are left out."]
     assert asked[0] == prompts[0].questions[0].text
     again, _ = judge_images(FunctionJudge(red), prompts, folder, silent)
     assert again == answers and len(asked) == 10  # Nothing is asked twice.
@@ -140,14 +140,14 @@ def test_a_function_that_raises_is_recorded_and_the_rest_goes_on(folder, prompts
     answers, notes = judge_images(moody_judge, prompts, folder, silent)
     assert answers[prompts[0].name, 0].error == "RuntimeError: no red"
     assert "4 of 5 images have no judgement" in notes[0] and "RuntimeError: no red" in notes[0]
-    assert "not a bool" in notes[0]
+    assert "not a bool or a number from 0 to 1" in notes[0]
     broken = False
     later, notes = judge_images(moody_judge, prompts, folder, silent)
     assert all(one.success for one in later.values()) and "blackened" in notes[0]
 
 
 def test_a_line_that_was_cut_off_does_not_count(tmp_path):
-    kept = Judgements(tmp_path / "a.jsonl")
+    kept = JudgementLog(tmp_path / "a.jsonl")
     kept.add({"prompt": "a", "image": 0, "success": True})
     with open(kept.path, "a") as file:
         file.write('{"prompt": "b", "ima')
@@ -160,7 +160,7 @@ def test_modules_by_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     assert make_judge("my_judge_module:always").name == "my_judge_module:always"
-    with pytest.raises(BadInput, match="no function"):
+    with pytest.raises(BadInput, match="not a function"):
         make_judge("my_judge_module:word")
     with pytest.raises(BadInput, match="cannot be imported"):
         make_judge("my_judge_module:nothing")
@@ -210,7 +210,7 @@ def test_half_a_label_is_none(tmp_path, folder, prompts, silent):
     answers, _ = judge_images(make_judge(f"file:{path}"), prompts[:1], folder, silent)
     assert answers[prompts[0].name, 0].success is None
     assert answers[prompts[0].name, 0].error == "not all concepts are labelled"
-    assert answers[prompts[0].name, 1] == Answer((), False)  # The label of the whole image.
+    assert answers[prompts[0].name, 1] == Judgement((), False)  # The label of the whole image.
 
 
 @pytest.mark.parametrize(
@@ -257,11 +257,11 @@ def test_a_model_that_answers_questions(vqa, folder, prompts, silent):
 
 
 def test_a_model_is_loaded_when_it_is_asked_first(vqa, folder, prompts, silent, monkeypatch):
-    from recombine.pipelines import judge_vqa
+    from recombine.pipelines.judges import local_model
 
     loads = []
-    real = judge_vqa.load_judge
-    monkeypatch.setattr(judge_vqa, "load_judge", lambda *given: loads.append(given) or real(*given))
+    real = local_model.load_judge
+    monkeypatch.setattr(local_model, "load_judge", lambda *given: loads.append(given) or real(*given))
     judge = make_judge(f"vqa:{vqa}")
     assert not loads
     judge_images(judge, prompts, folder, silent)
@@ -270,9 +270,7 @@ def test_a_model_is_loaded_when_it_is_asked_first(vqa, folder, prompts, silent, 
     assert len(loads) == 1  # All is answered.
 
 
-def test_a_model_that_does_not_fit_is_an_error_and_no_failed_image(
-    clip, folder, prompts, silent, monkeypatch
-):
+def test_a_model_that_does_not_fit_is_an_error_and_no_failed_image(clip, folder, prompts, silent, monkeypatch):
     import torch
     from transformers import CLIPModel
 
@@ -280,7 +278,7 @@ def test_a_model_that_does_not_fit_is_an_error_and_no_failed_image(
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(CLIPModel, "to", full)
-    with pytest.raises(BadInput, match="does not go onto cpu: OutOfMemoryError"):
+    with pytest.raises(BadInput, match="does not fit on cpu: OutOfMemoryError"):
         judge_images(make_judge(f"clip:{clip}"), prompts, folder, silent)
 
 
@@ -332,16 +330,12 @@ def test_an_endpoint(server, folder, prompts, silent, monkeypatch):
     path, key, body = server.asked[-1]
     assert path == "/v1/chat/completions" and key == "Bearer secret" and body["model"] == "seer"
     text, picture = body["messages"][0]["content"]
-    assert "in the image?" in text["text"] and picture["image_url"]["url"].startswith(
-        "data:image/png;base64,"
-    )
+    assert "in the image?" in text["text"] and picture["image_url"]["url"].startswith("data:image/png;base64,")
     kept = (folder.path / "judgements" / judge.file).read_text()
     assert "secret" not in kept
 
 
-def test_an_endpoint_that_says_nonsense_is_asked_again_next_time_for_that_only(
-    server, folder, prompts, silent
-):
+def test_an_endpoint_that_says_nonsense_is_asked_again_next_time_for_that_only(server, folder, prompts, silent):
     cow = prompts[0].questions[0].text
 
     def say(number, body):
@@ -367,16 +361,12 @@ def test_an_endpoint_that_is_down_is_recorded_and_left_alone(server, folder, pro
     assert all(one.success is None for one in answers.values()) and len(answers) == 3
     assert "3 of 5 images have no judgement" in notes[0] and "2 more images were not judged" in notes[1]
     assert all(path == "/v1/chat/completions" for path, _, _ in server.asked)
-    assert len(server.asked) == (3 * judge_endpoint.TRIES if status == 500 else 3)
+    assert len(server.asked) == (3 * judge_endpoint.ATTEMPTS if status == 500 else 3)
     assert f"did not answer for 3 images in a row (HTTP {status}" in notes[1]
 
 
-@pytest.mark.parametrize(
-    ("status", "text"), [(200, None), (200, "purple"), (400, None), (422, None), (302, "yes")]
-)
-def test_an_endpoint_that_says_odd_things_is_there_all_the_same(
-    server, folder, prompts, silent, status, text
-):
+@pytest.mark.parametrize(("status", "text"), [(200, None), (200, "purple"), (400, None), (422, None), (302, "yes")])
+def test_an_endpoint_that_says_odd_things_is_there_all_the_same(server, folder, prompts, silent, status, text):
     server.say = lambda number, body: (status, text)
     answers, notes = judge_images(make_judge(f"openai:{server.url}", model="seer"), prompts, folder, silent)
     assert len(answers) == 5 and all(one.success is None for one in answers.values())
@@ -398,11 +388,11 @@ def test_images_that_were_never_asked_come_first(server, folder, prompts, silent
 
 def test_endpoints_are_checked(server):
     for url, fix in (
-        ("ftp://x", "no address"),
-        ("http://[::1/v1", "no address"),
-        ("http://host:port/v1", "no address"),
+        ("ftp://x", "not a valid address"),
+        ("http://[::1/v1", "not a valid address"),
+        ("http://host:port/v1", "not a valid address"),
         ("http://me:key@host/v1", "key"),
-        (server.url, "which model"),
+        (server.url, "needs the name of a model"),
     ):
         with pytest.raises(BadInput, match=fix):
             make_judge(f"openai:{url}", model="seer" if "key" in fix else None)

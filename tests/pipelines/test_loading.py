@@ -10,7 +10,7 @@ import pytest
 
 from recombine.errors import BadInput
 from recombine.pipelines import loading
-from recombine.pipelines.blocks import find_blocks
+from recombine.pipelines.hooks import find_blocks
 from recombine.pipelines.loading import chosen_precision, fingerprint, load_pipeline
 
 
@@ -32,7 +32,7 @@ def test_blocks_are_found_by_structure(unet, transformer):
 
 
 def test_no_pipeline(tmp_path):
-    with pytest.raises(BadInput, match="is no folder"):
+    with pytest.raises(BadInput, match="is not a folder"):
         load_pipeline(tmp_path / "nothing")
     with pytest.raises(BadInput, match=r"no model_index\.json"):
         load_pipeline(tmp_path)
@@ -47,7 +47,7 @@ def test_no_pipeline(tmp_path):
 def test_pickled_weights_are_refused_before_anything_is_loaded(unet, tmp_path):
     folder = copied(unet, tmp_path)
     (folder / "unet/diffusion_pytorch_model.safetensors").rename(folder / "unet/diffusion_pytorch_model.bin")
-    with pytest.raises(BadInput, match=r"diffusion_pytorch_model\.bin, which may hold code") as error:
+    with pytest.raises(BadInput, match=r"diffusion_pytorch_model\.bin, which may contain code") as error:
         load_pipeline(folder)
     assert "safe_serialization" in str(error.value)
 
@@ -62,11 +62,11 @@ def test_code_in_the_folder_is_not_run(unet, tmp_path):
     folder = copied(unet, tmp_path)
     index = json.loads((folder / "model_index.json").read_text())
     (folder / "model_index.json").write_text(json.dumps(index | {"_class_name": ["mine", "Mine"]}))
-    with pytest.raises(BadInput, match="code of its own"):
+    with pytest.raises(BadInput, match="its own code"):
         load_pipeline(folder)
     (folder / "model_index.json").write_text(json.dumps(index | {"unet": ["mine", "Mine"]}))
     (folder / "mine.py").write_text("raise SystemExit")
-    with pytest.raises(BadInput, match="code of its own"):
+    with pytest.raises(BadInput, match="its own code"):
         load_pipeline(folder)
     (folder / "mine.py").unlink()
     with pytest.raises(BadInput, match="is of 'mine', which is not loaded"):
@@ -133,7 +133,7 @@ def test_adapters_and_names_of_code_are_refused(unet, tmp_path):
     (folder / "unet/adapter_config.json").unlink()
     config = folder / "text_encoder/config.json"
     config.write_text(json.dumps(json.loads(config.read_text()) | {"auto_map": {"AutoModel": "mine.Mine"}}))
-    with pytest.raises(BadInput, match=r"text_encoder in .* names code of its own in config\.json"):
+    with pytest.raises(BadInput, match=r"text_encoder in .* refers to its own code in config\.json"):
         load_pipeline(folder)
 
 
@@ -149,10 +149,10 @@ def test_too_little_memory_is_said(unet, monkeypatch):
     from diffusers import StableDiffusionPipeline
 
     def full(self, *given):
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        raise torch.OutOfMemoryError("CUDA out of memory. SiteScore to allocate 2.00 GiB")
 
     monkeypatch.setattr(StableDiffusionPipeline, "to", full)
-    with pytest.raises(BadInput, match="does not go onto cpu: OutOfMemoryError") as error:
+    with pytest.raises(BadInput, match="does not fit on cpu: OutOfMemoryError") as error:
         load_pipeline(unet)
     assert "--offload" in str(error.value)
 
@@ -163,5 +163,5 @@ def test_devices_and_precisions(unet):
     assert chosen_precision("auto", "cpu", "unet") == "float32"
     with pytest.raises(BadInput, match="no precision"):
         chosen_precision("int8", "cpu", "unet")
-    with pytest.raises(BadInput, match="device 'cuda:7' is not there"):
+    with pytest.raises(BadInput, match="device 'cuda:7' is not available"):
         load_pipeline(unet, device="cuda:7")

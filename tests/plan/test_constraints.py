@@ -1,4 +1,4 @@
-"""The language of constraints: what it says, compiled, is what a direct evaluation says, and errors point to their place."""
+"""The language of constraints: what it says, compile_constraints, is what a direct evaluation says, and errors point to their place."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
-from recombine.plan.constraints import compiled, forbid, require
+from recombine.plan.constraints import compile_constraints, forbid, require
 from recombine.plan.expressions import parse
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
@@ -61,9 +60,7 @@ def expressions(atoms):
             smaller.map(lambda one: (f"not ({one[0]})", lambda row: not one[1](row))),
             two.map(lambda p: (f"({p[0][0]}) and ({p[1][0]})", lambda row: p[0][1](row) and p[1][1](row))),
             two.map(lambda p: (f"({p[0][0]}) OR ({p[1][0]})", lambda row: p[0][1](row) or p[1][1](row))),
-            two.map(
-                lambda p: (f"(if {p[0][0]} then {p[1][0]})", lambda row: not p[0][1](row) or p[1][1](row))
-            ),
+            two.map(lambda p: (f"(if {p[0][0]} then {p[1][0]})", lambda row: not p[0][1](row) or p[1][1](row))),
         )
 
     return st.recursive(atoms, larger, max_leaves=6)
@@ -121,7 +118,7 @@ def test_clauses_are_few_and_simple():
     assert forbid("colour=red and object!=dog", space) == [Forbidden((0,), (2,))]
     assert forbid("colour=red and colour=blue", space) == [], "no combination is so"
     assert forbid("colour=red or colour=red and object=dog", space) == [Forbidden((0,))]
-    assert compiled(["3 and 5"], ["if 3 then 5"], SubsetSpace(modules=8, max_active=3)) == (
+    assert compile_constraints(["3 and 5"], ["if 3 then 5"], SubsetSpace(modules=8, max_active=3)) == (
         Forbidden((3, 5)),
         Forbidden((3,), (5,)),
     )
@@ -129,19 +126,19 @@ def test_clauses_are_few_and_simple():
 
 
 BROKEN = [
-    ("colour=", 7, "a level of 'colour' was expected, not the end"),
+    ("colour=", 7, "expected a level of 'colour', got the end"),
     ("colour=rde", 7, "'colour' has no level 'rde'"),
     ("color=red", 0, "no factor called 'color'"),
-    ("colour red", 7, "=, != or in was expected"),
-    ("colour=red colour=blue", 11, "'colour' was not expected here"),
-    ("colour=red and", 14, "a factor was expected, not the end"),
-    ("(colour=red", 11, "')' was expected"),
-    ("colour in {red", 14, "'}' was expected"),
-    ("colour in red", 10, "'{' was expected"),
-    ("if colour=red", 13, "'then' was expected"),
+    ("colour red", 7, "expected =, != or in after"),
+    ("colour=red colour=blue", 11, "'colour' is not expected here"),
+    ("colour=red and", 14, "expected a factor, got the end"),
+    ("(colour=red", 11, "expected ')' at the end of the parenthesis"),
+    ("colour in {red", 14, "expected '}' at the end of the levels"),
+    ("colour in red", 10, "expected '{' after in"),
+    ("if colour=red", 13, "expected 'then' after the condition"),
     ('colour="red', 7, "this quote is not closed"),
-    ("", 0, "a factor was expected, not the end"),
-    ("in=and", 0, "a factor was expected, not 'in'"),
+    ("", 0, "expected a factor, got the end"),
+    ("in=and", 0, "expected a factor, got 'in'"),
     ("dog", 0, "no factor called 'dog'"),
 ]
 
@@ -183,7 +180,7 @@ def test_control_signs_do_not_reach_a_terminal():
 
 @pytest.mark.parametrize("text", ["(" * 5000 + "colour=red", "if " * 5000, "(not " * 5000])
 def test_endless_nesting_is_refused(text):
-    with pytest.raises(BadInput, match="nested too deep"):
+    with pytest.raises(BadInput, match="the nesting is too deep"):
         parse(text, TOYS)
 
 
@@ -195,7 +192,7 @@ def test_many_nots_and_long_lists_are_fine():
 def test_an_expression_that_explodes_is_refused():
     space = ProductSpace(factors={f"f{place}": 3 for place in range(40)})
     text = " and ".join(f"(f{place}=0 or f{place + 1}=0)" for place in range(0, 40, 2))
-    with pytest.raises(BadInput, match="split it"):
+    with pytest.raises(BadInput, match="divide it into several"):
         forbid(text, space)
     assert len(require(text, space)) == 20, "the other way round it is short"
 

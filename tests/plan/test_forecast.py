@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from recombine.errors import BadInput
-from recombine.plan.forecast import declined, outlook, read_scores
+from recombine.plan.forecast import declined, forecast_scores, read_scores
 
 
 def score(number):
@@ -29,7 +29,7 @@ def scores(tmp_path):
 
 
 def test_the_forecast_is_near_the_law_that_made_the_scores(scores):
-    said = outlook(read_scores(scores), collected=100, planned=400)
+    said = forecast_scores(read_scores(scores), collected=100, planned=400)
     assert [one.number for one in said.expected] == [200, 300, 400, 500]
     for one in said.expected:
         assert one.low is not None and one.high is not None and one.score is not None
@@ -38,20 +38,18 @@ def test_the_forecast_is_near_the_law_that_made_the_scores(scores):
 
 
 def test_it_declines_where_the_scores_do_not_reach(scores):
-    far = outlook(read_scores(scores), collected=0, planned=5120)
+    far = forecast_scores(read_scores(scores), collected=0, planned=5120)
     assert [one.score is None for one in far.expected] == [False, True, True, True]
     assert "more than 4 times the 320" in declined(far.expected)[0]
-    near = outlook(read_scores(scores), collected=0, planned=8)
+    near = forecast_scores(read_scores(scores), collected=0, planned=8)
     assert all(one.score is None for one in near.expected)
-    assert "begin at 20 combinations" in declined(near.expected)[0]
+    assert "start at 20 combinations" in declined(near.expected)[0]
 
 
 def test_too_few_sizes_are_declined_too(tmp_path):
-    pd.DataFrame({"combinations": [10, 20], "score_held_out": [0.1, 0.2]}).to_parquet(
-        tmp_path / "few.parquet"
-    )
-    said = outlook(read_scores(tmp_path / "few.parquet"), 0, 20)
-    assert len(declined(said.expected)) == 1 and "No law could be fitted" in said.expected[0].declined
+    pd.DataFrame({"combinations": [10, 20], "score_held_out": [0.1, 0.2]}).to_parquet(tmp_path / "few.parquet")
+    said = forecast_scores(read_scores(tmp_path / "few.parquet"), 0, 20)
+    assert len(declined(said.expected)) == 1 and "No scaling law fits the scores" in said.expected[0].declined
 
 
 @pytest.mark.parametrize(
@@ -61,7 +59,7 @@ def test_too_few_sizes_are_declined_too(tmp_path):
         ("number,value\n1,2\n", "no column 'score'"),
         ("number,score\n1,x\n", "not numbers, the first is 'x' in row 1"),
         ("number,score\n1,\n", "not numbers"),
-        ("number,score\n1,95\n", "whose best is 1"),
+        ("number,score\n1,95\n", "whose best value is 1"),
         ("number,score\n0,0.5\n", "must be positive"),
         ("", "cannot be read"),
         ('number,score\n"1,2\n', "cannot be read"),
@@ -73,7 +71,7 @@ def test_broken_tables(tmp_path, text, says):
         read_scores(tmp_path / "scores.csv")
 
 
-def test_files_that_are_none(tmp_path):
+def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(BadInput, match="no file"):
         read_scores(tmp_path / "scores.csv")
     (tmp_path / "scores.parquet").write_text("no")

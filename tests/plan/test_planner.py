@@ -7,14 +7,14 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
 from recombine.plan.collected import as_names, as_rows, read_collected, write_csv
-from recombine.plan.constraints import compiled, forbid, require
-from recombine.plan.costs import costs_of
+from recombine.plan.constraints import compile_constraints, require
+from recombine.plan.costs import make_costs
 from recombine.plan.planner import make_plan
+from recombine.plan.spec import read_spec
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports.covering import Unsatisfiable, allowed
@@ -31,14 +31,14 @@ def met(space, rows, strength=2):
 @pytest.mark.parametrize("space", [TOYS, MODULES, GRID], ids=["toys", "modules", "grid"])
 @pytest.mark.parametrize("kind", ["one", "changes"])
 def test_a_plan_for_a_strength_covers_everything(space, kind):
-    plan = make_plan(space, strength=2, costs=costs_of(space, kind))
+    plan = make_plan(space, strength=2, cost=kind)
     assert len(met(space, plan.combinations)) == space.interactions(2) == plan.covered == plan.coverable
     assert plan.certificate_before is None and plan.certificate_after is not None
     assert plan.certificate_after.coverage_of(2).share == 1 and plan.certificate_after.complete
     assert plan.cost == sum(plan.costs) and plan.notes == ()
 
 
-def test_what_is_collected_is_not_collected_again():
+def test_collected_combinations_are_not_planned_again():
     first = make_plan(GRID, budget=4).combinations
     plan = make_plan(GRID, collected=first, strength=2)
     both = np.concatenate([first, plan.combinations])
@@ -56,34 +56,32 @@ def test_a_plan_is_the_same_for_the_same_seed():
 
 def test_a_budget_is_spent():
     assert len(make_plan(GRID, budget=30).combinations) == 30
-    assert len(make_plan(GRID, budget=30, strength=2).combinations) < 15, (
-        "coverage ends it where it is asked for"
-    )
+    assert len(make_plan(GRID, budget=30, strength=2).combinations) < 15, "coverage ends it where it is asked for"
     assert len(make_plan(GRID, budget=1000).combinations) == 81, "there are no more"
     for kind in ("changes", "levels"):
-        costs = costs_of(GRID, kind, {"a": 2} if kind == "levels" else None)
+        costs = {"a": 2} if kind == "levels" else None
         for budget in (0, 3, 17, 60):
-            plan = make_plan(GRID, budget=budget, costs=costs)
+            plan = make_plan(GRID, budget=budget, cost=kind, costs=costs)
             assert budget - 6 < plan.cost <= budget
             assert len(np.unique(plan.combinations, axis=0)) == len(plan.combinations)
 
 
-def test_a_budget_below_what_coverage_needs_is_said_so():
+def test_a_budget_that_is_too_small_for_coverage_is_reported():
     plan = make_plan(GRID, budget=4, strength=2)
     assert len(plan.combinations) == 4 and plan.covered == len(met(GRID, plan.combinations)) < 54
     (note,) = plan.notes
-    assert "below what full coverage needs" in note and f"{plan.covered} of 54 pairs" in note
-    assert "it takes 9 combinations" in note
+    assert "too small for full coverage" in note and f"{plan.covered} of 54 pairs" in note
+    assert "Full coverage takes 9 combinations" in note
     assert make_plan(GRID, budget=0).certificate_after is None
 
 
 def test_a_walk_costs_fewer_changes_than_a_list():
-    changes = costs_of(GRID, "changes")
-    walked = make_plan(GRID, strength=2, costs=changes)
+    changes = make_costs(GRID, "changes")
+    walked = make_plan(GRID, strength=2, cost="changes")
     listed = make_plan(GRID, strength=2)
-    assert walked.cost < changes.each(listed.combinations, None).sum()
-    diagonal = make_plan(GRID, strategy="stair", costs=changes)
-    assert walked.covered > diagonal.covered
+    assert walked.cost < changes.in_order(listed.combinations, None).sum()
+    stair = make_plan(GRID, strategy="stair", cost="changes")
+    assert walked.covered > stair.covered
 
 
 def test_any_prefix_is_good():
@@ -107,12 +105,19 @@ REQUIRE = ["if size=0 then colour!=blue", "not (object=cow and size=1) or colour
     st.integers(0, 3),
 )
 def test_no_constraint_is_ever_broken(never, always, kind, strategy, budget, seed):
-    forbidden = compiled(never, always, TOYS)
+    forbidden = compile_constraints(never, always, TOYS)
     free = TOYS.enumerate()[allowed(TOYS, TOYS.enumerate(), forbidden)]
-    costs = costs_of(TOYS, kind, {"colour": {"red": 3}} if kind == "levels" else None)
+    costs = {"colour": {"red": 3}} if kind == "levels" else None
     endless = strategy == "random" and budget is None
     plan = make_plan(
-        TOYS, budget=30 if endless else budget, forbidden=forbidden, costs=costs, strategy=strategy, seed=seed
+        TOYS,
+        budget=30 if endless else budget,
+        forbid=never,
+        require=always,
+        cost=kind,
+        costs=costs,
+        strategy=strategy,
+        seed=seed,
     )
     assert allowed(TOYS, plan.combinations, forbidden).all()
     assert plan.coverable == len(met(TOYS, free)) and plan.covered == len(met(TOYS, plan.combinations))
@@ -121,51 +126,76 @@ def test_no_constraint_is_ever_broken(never, always, kind, strategy, budget, see
 
 
 def test_constraints_are_counted():
-    plan = make_plan(TOYS, strength=2, forbidden=forbid("colour=red and object=dog", TOYS))
+    plan = make_plan(TOYS, strength=2, forbid=["colour=red and object=dog"])
     assert (plan.covered, plan.coverable, plan.total) == (20, 20, 21)
     assert "rule out 1 of 21 pairs" in plan.notes[0]
     assert plan.certificate_after is not None and plan.certificate_after.coverage_of(2).share < 1
 
 
 def test_contradictory_constraints_are_refused():
-    clauses = [*forbid("colour=red", TOYS), *require("colour=red", TOYS)]
-    with pytest.raises(Unsatisfiable):
-        make_plan(TOYS, forbidden=clauses)
+    with pytest.raises(Unsatisfiable, match="forbid colour=red; require colour=red"):
+        make_plan(TOYS, forbid=["colour=red"], require=["colour=red"])
 
 
-def test_those_that_contradict_each_other_are_named_as_they_were_given():
+def test_contradictory_constraints_are_quoted():
     """A needless one is not named, and one that shares a clause with another is not lost with it."""
     required = ["if colour!=red then object=dog", "object=cat", "object!=dog or colour!=red"]
     with pytest.raises(Unsatisfiable) as told:
-        compiled(["colour=red", "object=dog and colour=red"], required, TOYS)
+        compile_constraints(["colour=red", "object=dog and colour=red"], required, TOYS)
     said = told.value.message.split("each other: ")[1]
     assert said == "forbid colour=red; require if colour!=red then object=dog; require object=cat."
 
 
-def test_collected_combinations_that_break_constraints_are_told():
-    there = as_rows([["red", "dog", "0"], ["red", "cat", "1"]], TOYS)
-    plan = make_plan(TOYS, collected=there, forbidden=forbid("object=dog and colour=red", TOYS))
+def test_collected_combinations_that_break_constraints_are_reported():
+    there = [["red", "dog", "0"], {"colour": "red", "object": "cat", "size": 1}]
+    plan = make_plan(TOYS, collected=there, forbid=["object=dog and colour=red"])
     assert "1 of 2 collected combinations break the constraints" in plan.notes[0]
 
 
-def test_what_must_be_included_is():
-    lacking = [require("a=2 and b=2 and c=2 and d=2", GRID), require("a=1 and b=1 and c=1", GRID)]
-    plan = make_plan(GRID, strength=2, include=lacking)
-    assert all(allowed(GRID, plan.combinations, one).any() for one in lacking)
+def test_required_combinations_are_included():
+    include = ["a=2 and b=2 and c=2 and d=2", "a=1 and b=1 and c=1"]
+    plan = make_plan(GRID, strength=2, include=include)
+    assert all(allowed(GRID, plan.combinations, require(text, GRID)).any() for text in include)
     assert len(met(GRID, plan.combinations)) == 54
-    short = make_plan(GRID, budget=1, include=lacking)
-    assert len(short.combinations) == 1 and "budget ends before" in short.notes[0]
+    short = make_plan(GRID, budget=1, include=include)
+    assert len(short.combinations) == 1 and "budget is too small for all" in short.notes[0]
     with pytest.raises(Unsatisfiable):
-        make_plan(GRID, include=lacking, forbidden=forbid("a=1", GRID))
+        make_plan(GRID, include=include, forbid=["a=1"])
+
+
+def test_a_plan_shows_itself():
+    plan = make_plan(TOYS, strength=2, collected=[["red", "dog", "0"]], forbid=["colour=blue and object=cat"])
+    lines = repr(plan).splitlines()
+    number = len(plan.combinations)
+    assert lines[0] == f"Plan: collect {number} combinations at a cost of {number}; 20 of 20 pairs covered, 3 before"
+    assert lines[1] == "  " + ", ".join(plan.names[0]) and "rule out 1 of 21" in lines[-1]
+    many = make_plan(GRID, budget=30)
+    assert len(repr(many).splitlines()) == 12 and "and 20 more" in repr(many)
+    ugly = ProductSpace(factors={"<b>x</b>": ["<script>", "b"], "y": ["c", "d"]})
+    page = make_plan(ugly, strength=2)._repr_html_()
+    assert "&lt;script&gt;" in page and "<script" not in page and "<b>x" not in page
+    assert make_plan(MODULES, strength=2)._repr_html_().startswith("<div")
+    assert "pairs covered" in make_plan(GRID, budget=0)._repr_html_()
+
+
+def test_a_file_and_python_make_the_same_plan(tmp_path):
+    (tmp_path / "done.csv").write_text("a,b,c,d\n0,0,0,0\n1,1,1,1\n")
+    (tmp_path / "plan.yaml").write_text(
+        "factors: {a: 3, b: 3, c: 3, d: 3}\nforbid: [a=1 and b=1]\ncost: changes\ncollected: done.csv\nseed: 3\n"
+    )
+    plan = make_plan(**vars(read_spec(tmp_path / "plan.yaml")))
+    collected = [[0, 0, 0, 0], ["1", "1", "1", "1"]]
+    same = make_plan(GRID, forbid=["a=1 and b=1"], cost="changes", collected=collected, seed=3)
+    assert np.array_equal(plan.combinations, same.combinations) and len(plan.combinations)
 
 
 def test_strategies_say_what_they_cover():
-    plan = make_plan(GRID, strategy="stair", costs=costs_of(GRID, "changes"))
+    plan = make_plan(GRID, strategy="stair", cost="changes")
     assert plan.cost == 4 + 8 and len(plan.combinations) == 9
-    assert f"{plan.covered} of 54 pairs are met" in plan.notes[0]
-    short = make_plan(GRID, strategy="stair", costs=costs_of(GRID, "changes"), budget=6)
+    assert f"{plan.covered} of 54 pairs are covered" in plan.notes[0]
+    short = make_plan(GRID, strategy="stair", cost="changes", budget=6)
     assert short.cost == 6 and np.array_equal(short.combinations, plan.combinations[:3])
-    after = make_plan(GRID, strategy="stair", collected=plan.combinations, costs=costs_of(GRID, "changes"))
+    after = make_plan(GRID, strategy="stair", collected=plan.combinations, cost="changes")
     assert set(map(tuple, after.combinations)).isdisjoint(map(tuple, plan.combinations))
 
 
@@ -176,12 +206,12 @@ def test_strategies_say_what_they_cover():
         ({"strategy": "random"}, "has no end"),
         ({"strength": 5}, "choose a strength of 1 to 4"),
         ({"strength": 0}, "choose a strength"),
-        ({"budget": -1}, "from 0 on"),
-        ({"budget": float("nan")}, "from 0 on"),
-        ({"strategy": "L", "include": [forbid("a=1", GRID)]}, "knows nothing of"),
+        ({"budget": -1}, "at least 0"),
+        ({"budget": float("nan")}, "at least 0"),
+        ({"strategy": "L", "include": ["a=1"]}, "cannot include"),
     ],
 )
-def test_what_cannot_be_planned(asked, says):
+def test_impossible_plans_are_refused(asked, says):
     with pytest.raises(BadInput, match=says):
         make_plan(GRID, **asked)
 
@@ -213,7 +243,7 @@ def test_odd_names_come_back(tmp_path):
 TABLES = [
     ("colour,object\nred,dog\n", "no column for the factor 'size'"),
     ("colour,object,size\nred,dog\n", "line 2 has 2 cells"),
-    ("colour,object,size\nred,dog,0\nrde,dog,0\n", "line 3: 'colour' has no level 'rde'"),
+    ("colour,object,size\nred,dog,0\nrde,dog,0\n", "line 3: The factor 'colour' has no value 'rde'"),
     ('colour,object,size\nred,"dog,0\n', "line 2"),
     ("", "no column for the factor 'colour'"),
 ]
@@ -236,6 +266,6 @@ def test_other_columns_do_not_matter_and_repeats_count_once(tmp_path):
 
 
 @pytest.mark.parametrize("given", [[[0, 0]], [[9]], [[0, 1, 2, 3]], [["x"]], [3], [[True]], [[0.5]], [[]]])
-def test_sets_that_are_none(given):
+def test_collected_sets_that_are_not_combinations(given):
     with pytest.raises(BadInput):
         as_rows(given, MODULES)

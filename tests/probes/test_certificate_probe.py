@@ -23,12 +23,7 @@ SPACE = SubsetSpace(modules=6, max_active=3)
 
 @pytest.mark.parametrize(
     ("kind", "complete", "connected", "groups"),
-    [
-        (Random(number=12), 1, 1, 1),
-        (MissingPart(), 0, 0, 2),
-        (Disconnected(), 1, 0, 2),
-        (Unpopular(), 1, 1, 1),
-    ],
+    [(Random(number=12), 1, 1, 1), (MissingPart(), 0, 0, 2), (Disconnected(), 1, 0, 2), (Unpopular(), 1, 1, 1)],
     ids=lambda value: value.kind if isinstance(value, SupportKind) else "",
 )
 def test_the_numbers_are_those_of_the_drawn_support(kind, complete, connected, groups):

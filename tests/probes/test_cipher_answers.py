@@ -1,4 +1,4 @@
-"""What is measured of answers in ciphers: exact where the answers are known."""
+"""Answers to ciphers: exact where the answers are known."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from recombine.families.base import Batch
 from recombine.language.drawn import LEVELS
 from recombine.models.base import Network
 from recombine.objectives.next_token import NextToken
-from recombine.probes.cipher_answers import COLUMNS, Answered, CipherAnswers, described, trained_lines
+from recombine.probes.cipher_answers import COLUMNS, CipherAnswers, LineTask, described, trained_lines
 from recombine.studies.embers import Embers
 from recombine.supports.cipher_stream import cipher_space, rows_of, texts_of
 from recombine.training.config import RunConfig
@@ -36,9 +36,7 @@ class Known(NextToken):
 
     def predict(self, network: Network, codes: Array, batch: Batch, key: Array) -> Array:
         words = 3 + 5 + 4 + 3
-        return (SCALE * jax.nn.one_hot(batch.targets.astype(jnp.int32), words)).reshape(
-            *codes.shape[:1], 1, -1
-        )
+        return (SCALE * jax.nn.one_hot(batch.targets.astype(jnp.int32), words)).reshape(*codes.shape[:1], 1, -1)
 
 
 @pytest.fixture(scope="module")
@@ -50,16 +48,14 @@ def setting() -> Setting:
 @pytest.mark.parametrize("wrong", [0, 2])
 def test_answers_are_right_as_a_whole(setting: Setting, wrong: int) -> None:
     row = jnp.asarray(setting.support.reserved[30])
-    found = Answered(Known(wrong=wrong))(
-        setting.network(), setting.teacher, setting.encoder, row, jax.random.key(0)
-    )
+    found = LineTask(Known(wrong=wrong))(setting.network(), setting.teacher, setting.encoder, row, jax.random.key(0))
     assert bool(found["right"]) == (wrong == 0)
     assert float(found["letters"]) == pytest.approx(1 - wrong / 5)
     told = SCALE - np.log(np.exp(SCALE) + 14)
     assert float(found["own_logprob"]) == pytest.approx(5 * told, rel=1e-5)
 
 
-def test_what_is_given_and_what_is_said_have_their_own_probabilities(setting: Setting) -> None:
+def test_input_and_output_have_separate_probabilities(setting: Setting) -> None:
     support: Any = setting.support
     text = support.graded[0, 3]
     rows = rows_of(SPACE, np.array([0, 2, 6]), np.stack([text] * 3))  # A text, decode 2, encode 2.
@@ -76,9 +72,7 @@ def test_every_held_out_text_has_its_level(setting: Setting) -> None:
     found = pd.DataFrame(described(SPACE, support, support.reserved))
     assert found["level"].value_counts().to_dict() == dict.fromkeys(LEVELS, 8 * 9)
     assert found["text"].nunique() == 3 * 8
-    assert set(described(SPACE, support, support.rows)["level"]) == {""}, (
-        "no trained line has a held-out text"
-    )
+    assert set(described(SPACE, support, support.rows)["level"]) == {""}, "no trained line has a held-out text"
 
 
 def test_trained_lines_are_of_the_stream_with_both_kinds_of_shift(setting: Setting) -> None:

@@ -1,4 +1,4 @@
-"""Concepts: factors are read where they are planted, by probes that never saw the combination; images are those scored."""
+"""Concepts: factors are decoded where they are planted, by probes that never saw the combination."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from recombine.errors import BadInput
 from recombine.objectives.flow_matching import FlowMatching
-from recombine.probes.concepts import MEAN, MOMENTS, SHARE, Concepts, Seen, WatchTask, chosen_site, read_sites
+from recombine.probes.concepts import MEAN, MOMENTS, SHARE, Concepts, Traced, WatchTask, chosen_site, probe_sites
 from recombine.probes.decodability import STRENGTHS
 from recombine.probes.ridge import mean_r2
 from recombine.supports.random import Random
@@ -28,7 +28,7 @@ COLUMNS = {"a": slice(0, 3), "b": slice(3, 7)}
 DRAWS = 4
 
 
-def seen(number: int, seed: int, noise: float = 0.3) -> Seen:
+def seen(number: int, seed: int, noise: float = 0.3) -> Traced:
     """One site tells a alone, one both; one is noise, but for what differs between combinations as a whole."""
     rng = np.random.default_rng(seed)
     every = np.array(list(itertools.product(range(3), range(3, 7))))
@@ -42,28 +42,28 @@ def seen(number: int, seed: int, noise: float = 0.3) -> Seen:
     def noisy(values: np.ndarray) -> np.ndarray:
         return values + noise * rng.normal(size=values.shape)
 
-    return Seen(rows, {"vector": tasks, "tells a": noisy(tasks @ only_a), "tells both": noisy(tasks @ mixing),
+    return Traced(rows, {"vector": tasks, "tells a": noisy(tasks @ only_a), "tells both": noisy(tasks @ mixing),
                        "tells nothing": noisy(own)})  # fmt: skip
 
 
-def test_factors_are_read_where_they_are():
-    found = read_sites(seen(60, 1), seen(20, 2), COLUMNS, seed=0)
+def test_factors_are_decoded_where_they_are_encoded():
+    found = probe_sites(seen(60, 1), seen(20, 2), COLUMNS, seed=0)
     assert found["tells both"].r2["a"] > 0.8 and found["tells both"].r2["b"] > 0.8
     assert found["tells a"].r2["a"] > 0.8 and found["tells a"].r2["b"] < 0.1
     assert found["tells nothing"].r2["a"] < 0.1
     assert chosen_site(found) == "tells both"
 
 
-def test_a_code_that_is_random_by_combination_is_no_part():
+def test_a_code_that_is_random_by_combination_is_not_decoded():
     """Where parts are told it can be known only by heart, for which the components are too few."""
-    both = read_sites(seen(60, 1), seen(20, 2), COLUMNS, seed=0)["tells both"]
+    both = probe_sites(seen(60, 1), seen(20, 2), COLUMNS, seed=0)["tells both"]
     assert both.r2["a"] - both.control["a"] > 0.3
     wide = {}
     for which, number in (("test", 60), ("validation", 20)):
         some = seen(number, len(which), noise=0.01)
         own = np.repeat(np.random.default_rng(number).normal(size=(number, 400)), DRAWS, axis=0)
-        wide[which] = Seen(some.rows, {"vector": some.values["vector"], "own": own})
-    alone = read_sites(wide["test"], wide["validation"], COLUMNS, seed=0)["own"]
+        wide[which] = Traced(some.rows, {"vector": some.values["vector"], "own": own})
+    alone = probe_sites(wide["test"], wide["validation"], COLUMNS, seed=0)["own"]
     assert alone.control["a"] < 0.5
 
 
@@ -71,7 +71,7 @@ def test_errors_are_those_of_a_ridge_that_did_not_see_the_combination():
     """scikit-learn's, fitted on principal components of the other half (every other task), at the strength that is best on
     validation."""
     test, validation = seen(16, 5), seen(10, 6)
-    read = read_sites(test, validation, COLUMNS, seed=0)["tells both"]
+    read = probe_sites(test, validation, COLUMNS, seed=0)["tells both"]
     features, wanted = test.values["tells both"], test.values["vector"]
     number = np.repeat(np.arange(16), DRAWS)
     first = np.tile(np.arange(DRAWS) % 2 == 0, 16)
@@ -81,10 +81,7 @@ def test_errors_are_those_of_a_ridge_that_did_not_see_the_combination():
         probes = [make_pipeline(FunctionTransformer(parts.transform), Ridge(alpha=alpha)).fit(features[fit], wanted[fit])
                   for alpha in STRENGTHS]  # fmt: skip
         best = max(
-            probes,
-            key=lambda one: mean_r2(
-                validation.values["vector"], one.predict(validation.values["tells both"])
-            ),
+            probes, key=lambda one: mean_r2(validation.values["vector"], one.predict(validation.values["tells both"]))
         )
         scored = number % 2 != which
         wrong = (wanted[scored] - best.predict(features[scored])) ** 2
@@ -96,13 +93,13 @@ def test_errors_are_those_of_a_ridge_that_did_not_see_the_combination():
             np.testing.assert_allclose(read.blind[factor][own], blind, rtol=1e-6)
 
 
-def test_who_knows_nothing_reads_no_combination_better_than_another():
+def test_without_information_no_combination_is_decoded_better_than_another():
     """As a share of a common spread, frequent values would be read better by who always says the mean."""
     test, validation = seen(64, 5), seen(10, 6)
     noise = np.random.default_rng(0).normal(size=test.values["tells both"].shape) * 1e-6
-    blind = Seen(test.rows, test.values | {"noise": noise})
-    asked = Seen(validation.rows, validation.values | {"noise": noise[: len(validation.values["vector"])]})
-    read = read_sites(blind, asked, COLUMNS, seed=0)["noise"]
+    blind = Traced(test.rows, test.values | {"noise": noise})
+    asked = Traced(validation.rows, validation.values | {"noise": noise[: len(validation.values["vector"])]})
+    read = probe_sites(blind, asked, COLUMNS, seed=0)["noise"]
     for factor in COLUMNS:
         assert np.corrcoef(read.errors[factor], read.blind[factor])[0, 1] ** 2 < 0.1
 
@@ -124,10 +121,8 @@ def setting() -> Setting:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "objective", [FlowMatching(steps=4), FlowMatching(steps=3, solver="heun", guidance=1.0)]
-)
-def test_what_is_watched_is_what_is_drawn(setting: Setting, objective: FlowMatching):
+@pytest.mark.parametrize("objective", [FlowMatching(steps=4), FlowMatching(steps=3, solver="heun", guidance=1.0)])
+def test_recorded_activations_are_those_of_the_generated_image(setting: Setting, objective: FlowMatching):
     network, teacher, encoder = setting.network(), setting.teacher, setting.encoder
     row = jnp.asarray(setting.regions.require("trained", 1)[0])
 
@@ -178,5 +173,5 @@ def test_a_network_is_measured(setting: Setting):
 
 
 def test_other_networks_are_refused(tiny):
-    with pytest.raises(BadInput, match="draw images"):
+    with pytest.raises(BadInput, match="generate images"):
         Concepts().measure(Setting(tiny()), Setting(tiny()).network())

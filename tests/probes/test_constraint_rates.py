@@ -6,16 +6,7 @@ import numpy as np
 import pytest
 
 from recombine.errors import BadInput
-from recombine.probes.constraint_rates import (
-    EVERY,
-    GROUPS,
-    HARD,
-    TOTAL,
-    ConstraintRates,
-    Scale,
-    box_share,
-    written,
-)
+from recombine.probes.constraint_rates import EVERY, GROUPS, HARD, TOTAL, ConstraintRates, Scale, box_share, written
 from recombine.problems.base import Problem
 from recombine.problems.instances import Instances
 from recombine.problems.knapsack import Knapsack
@@ -58,7 +49,7 @@ def test_right_answers_satisfy_everything_and_the_mean_does_not(problem: Problem
         assert strictest["mean", kind] == got[f"{kind}_mean"]
 
 
-def test_a_number_that_is_none_breaks_what_needs_it_and_has_no_error() -> None:
+def test_a_missing_number_violates_what_needs_it_and_has_no_error() -> None:
     training, held_out = rounded(SACK, 40, 0), rounded(SACK, 20, 1)
     broken = held_out.answers.copy()
     broken[:5, 1] = np.nan
@@ -77,9 +68,7 @@ def test_rates_over_well_formed_answers_are_those_of_these_instances_alone(probl
     given[:5, 1] = np.nan
     asked = {"in": training, "held_out": held_out}
     got = ConstraintRates()._measured(problem, training, asked, {"in": training.answers, "held_out": given})
-    left = Instances(
-        held_out.questions[5:], held_out.answers[5:], held_out.costs[5:], held_out.numbers[5:], dropped=0
-    )
+    left = Instances(held_out.questions[5:], held_out.answers[5:], held_out.costs[5:], held_out.numbers[5:], dropped=0)
     alone = ConstraintRates()._measured(
         problem, training, {"in": training, "held_out": left}, {"in": training.answers, "held_out": given[5:]}
     )
@@ -89,7 +78,7 @@ def test_rates_over_well_formed_answers_are_those_of_these_instances_alone(probl
     assert got.summary["total_network_formed"] > got.summary["total_network"]
 
 
-def test_where_nothing_is_well_formed_there_is_no_such_rate() -> None:
+def test_without_well_formed_answers_the_rate_is_nan() -> None:
     training = rounded(SACK, 40, 0)
     given = np.full_like(training.answers, np.nan)
     asked = {"in": training, "held_out": training}
@@ -126,7 +115,7 @@ def test_boxes_are_counted() -> None:
 
 def test_an_untrained_network_is_measured_on_held_out_instances() -> None:
     study = Constraints.profile("smoke")
-    config = next(one for one, labels in study.runs() if labels["problem"] == "knapsack")
+    config = next(one for one, labels in study.runs() if labels["arm"] == "knapsack")
     setting = Setting(config)
     found = ConstraintRates(instances=8).measure(setting, setting.network())
     assert found.summary["every_right"] == 1 and found.summary["error_right"] == 0
@@ -139,5 +128,5 @@ def test_an_untrained_network_is_measured_on_held_out_instances() -> None:
 
 def test_other_families_are_refused() -> None:
     setting = Setting(RunConfig())
-    with pytest.raises(BadInput, match="have none"):
+    with pytest.raises(BadInput, match="needs constrained problems"):
         ConstraintRates().measure(setting, setting.network())

@@ -1,7 +1,8 @@
-"""Cutoffs of held-out inputs: from training alone, against a plain count of what a chain's facts are."""
+"""Cutoffs of held-out inputs, from training data alone, against direct counts of facts."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 
 from recombine.errors import BadInput
 from recombine.families.hops import HopsTeacher
-from recombine.probes.cutoffs import FRAGMENTS, Cutoffs, commonest, known_facts
+from recombine.probes.base import Measured
+from recombine.probes.cutoffs import FRAGMENTS, Cutoffs, known_facts, most_frequent
 from recombine.supports.coverage_graph import CoverageGraph
 from recombine.supports.hops import KINDS, HopSupport
 from recombine.training.config import RunConfig, Seeds
@@ -18,6 +20,7 @@ from recombine.training.prepare import Setting
 TOKENS = 6
 
 
+@functools.cache
 def setting(chain: str = "two-hop", kind: str = "hops", **family: Any) -> Setting:
     places = 4 if chain == "three-hop" else 3
     config = RunConfig.model_validate(
@@ -33,6 +36,12 @@ def setting(chain: str = "two-hop", kind: str = "hops", **family: Any) -> Settin
     return Setting(config)
 
 
+@functools.cache
+def measured(chain: str = "two-hop", kind: str = "hops") -> Measured:
+    run = setting(chain, kind)
+    return Cutoffs().measure(run, run.network())
+
+
 def answer(teacher: HopsTeacher, inputs: list[int]) -> int:
     """The answer by plain steps."""
     inner, last = np.asarray(teacher.inner), np.asarray(teacher.last)
@@ -46,10 +55,10 @@ def answer(teacher: HopsTeacher, inputs: list[int]) -> int:
 
 @pytest.mark.parametrize("chain", KINDS)
 def test_cutoffs_are_those_of_the_training_examples(chain: Any) -> None:
-    one = setting(chain)
+    one = setting(chain, "hops")
     teacher, support = one.teacher, one.support
     assert isinstance(teacher, HopsTeacher) and isinstance(support, HopSupport)
-    found = Cutoffs().measure(one, one.network())
+    found = measured(chain)
     inputs = np.array([[int(token) for token in name.split()] for name in found.columns["input"]])
     trained = support.rows % TOKENS
     outcomes = np.array([answer(teacher, row) for row in trained.tolist()])
@@ -63,8 +72,8 @@ def test_cutoffs_are_those_of_the_training_examples(chain: Any) -> None:
 
 
 @pytest.mark.parametrize("chain", KINDS)
-def test_facts_are_known_if_each_was_on_the_way_of_an_example(chain: Any) -> None:
-    one = setting(chain)
+def test_facts_are_known_if_each_occurs_in_a_training_example(chain: Any) -> None:
+    one = setting(chain, "hops")
     support = one.support
     assert isinstance(support, HopSupport)
 
@@ -84,25 +93,23 @@ def test_facts_are_known_if_each_was_on_the_way_of_an_example(chain: Any) -> Non
     assert known_facts(chain, trained, trained, support.inner).all()
 
 
-def test_the_answer_counts_and_not_what_was_said_before_it() -> None:
+def test_only_the_final_answer_counts() -> None:
     """A network that says nothing right but the last token is right; one that says that wrong is not."""
-    one = setting(thought=True)
+    one = setting(chain_of_thought=True)
     found = Cutoffs().measure(one, one.network())
     assert set(found.columns["right"]) <= {0.0, 1.0}
     assert found.summary["answered"] == pytest.approx(np.mean(found.columns["right"]))
     assert len(found.columns["right"]) == len(found.columns["known"]) == len(found.columns["guess"])
 
 
-def test_the_commonest_answer_is_counted_by_last_token() -> None:
+def test_the_most_frequent_answer_is_counted_by_last_token() -> None:
     last, outcomes = np.array([0, 0, 0, 1, 1, 2]), np.array([2, 2, 1, 0, 0, 1])
-    assert commonest(last, outcomes, 3).tolist() == [2, 0, 1]
+    assert most_frequent(last, outcomes, 3).tolist() == [2, 0, 1]
 
 
 def test_answers_that_are_drawn_one_by_one_leave_no_evidence() -> None:
     """Where answers follow from nothing, fragments agree by chance only: never on much."""
-    chained, drawn = (
-        Cutoffs().measure(one, one.network()) for one in (setting(), setting(kind="lookup-hops"))
-    )
+    chained, drawn = measured("two-hop"), measured("two-hop", "lookup-hops")
     assert max(drawn.columns["cutoff"]) < max(chained.columns["cutoff"])
 
 

@@ -1,4 +1,4 @@
-"""Decodability: every split is over combinations, and both controls tell what they should."""
+"""Decodability: every split is over combinations, and both controls work."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sklearn.metrics import r2_score
 from recombine.models.base import Network, Trace
 from recombine.probes import decodability as module
 from recombine.probes.base import Measured
-from recombine.probes.decodability import STRENGTHS, Decodability, Part, control_targets, probe_site
+from recombine.probes.decodability import STRENGTHS, Decodability, TracedRows, control_targets, probe_site
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports.random import Random
 from recombine.supports.regions import side
@@ -64,16 +64,11 @@ def record(measured: Measured, **wanted: str) -> dict[str, Any]:
     return found
 
 
-def test_the_table_is_whole(measured: Measured):
+def test_the_table_is_complete(measured: Measured):
     """Each site of each network in three forms at two strengths; no network stands before the encoding."""
     labels = ("network", "site", "form", "strength")
     found = set(zip(*(measured.columns[name] for name in labels), strict=True))
-    sites = [
-        ("trained", "encoding"),
-        ("trained", "made"),
-        ("untrained", "hidden 1"),
-        ("untrained", "hidden 2"),
-    ]
+    sites = [("trained", "encoding"), ("trained", "made"), ("untrained", "hidden 1"), ("untrained", "hidden 2")]
     forms, strengths = ("intrinsic", "transfer", "in_distribution"), ("1", "chosen")
     assert found == {(*site, *rest) for site in sites for rest in itertools.product(forms, strengths)}
     assert len(measured.columns["r2"]) == len(found)
@@ -87,14 +82,14 @@ def test_the_encoding_is_read_perfectly_under_identity(measured: Measured):
         assert record(measured, site="encoding", form=form, strength="1")["r2"] > 0.9
 
 
-def test_a_site_that_holds_the_parts_is_selective(measured: Measured):
+def test_a_site_that_encodes_constituents_is_selective(measured: Measured):
     found = record(measured, site="made", form="intrinsic", strength="chosen")
     assert found["r2"] > 0.999
     assert found["selectivity"] == found["r2"] - found["control"]
     assert found["selectivity"] > 0.3
 
 
-def test_a_site_that_knows_the_whole_is_not(setting: Setting):
+def test_a_site_that_encodes_whole_combinations_is_not_selective(setting: Setting):
     """One unit for each combination: the control task is easy there, and nothing carries over to new ones."""
     found = record(
         Decodability().measure(setting, made(identity=True)), site="made", form="intrinsic", strength="chosen"
@@ -104,15 +99,12 @@ def test_a_site_that_knows_the_whole_is_not(setting: Setting):
     assert found["selectivity"] < -0.6
 
 
-def test_an_untrained_network_stands_beside_the_trained_one(setting: Setting):
+def test_the_untrained_network_is_measured_too(setting: Setting):
     """It is the network before training: measured as the trained one, it gives the same numbers."""
     measured = Decodability().measure(setting, setting.network())
-    for site, form in itertools.product(
-        ("hidden 1", "hidden 2"), ("intrinsic", "transfer", "in_distribution")
-    ):
+    for site, form in itertools.product(("hidden 1", "hidden 2"), ("intrinsic", "transfer", "in_distribution")):
         one, other = (
-            record(measured, network=name, site=site, form=form, strength="chosen")
-            for name in ("trained", "untrained")
+            record(measured, network=name, site=site, form=form, strength="chosen") for name in ("trained", "untrained")
         )
         assert {**one, "network": ""} == {**other, "network": ""}
     assert measured.summary["intrinsic"] == measured.summary["intrinsic_untrained"]
@@ -127,11 +119,13 @@ def test_it_is_deterministic(setting: Setting, measured: Measured):
 
 
 @pytest.fixture(scope="module")
-def folds(setting: Setting) -> list[tuple[Part, Part, Part]]:
+def folds(setting: Setting) -> list[tuple[TracedRows, TracedRows, TracedRows]]:
     """What is fitted, scored and used to choose, in every fold of one site."""
-    seen: list[tuple[Part, Part, Part]] = []
+    seen: list[tuple[TracedRows, TracedRows, TracedRows]] = []
 
-    def watch(fit: Part, score: Part, validation: Part, site: str) -> dict[str, tuple[float, float, float]]:
+    def watch(
+        fit: TracedRows, score: TracedRows, validation: TracedRows, site: str
+    ) -> dict[str, tuple[float, float, float]]:
         seen.append((fit, score, validation))
         return {"1": (0.0, 0.0, 1.0), "chosen": (0.0, 0.0, 1.0)}
 
@@ -141,13 +135,15 @@ def folds(setting: Setting) -> list[tuple[Part, Part, Part]]:
     return seen
 
 
-def combinations(part: Part) -> set[tuple[int, ...]]:
+def combinations(part: TracedRows) -> set[tuple[int, ...]]:
     rows = {tuple(row) for row in part.rows.tolist()}
     assert len(rows) == len(part.rows)
     return rows
 
 
-def test_no_combination_is_both_fitted_and_scored(setting: Setting, folds: list[tuple[Part, Part, Part]]):
+def test_no_combination_is_both_fitted_and_scored(
+    setting: Setting, folds: list[tuple[TracedRows, TracedRows, TracedRows]]
+):
     assert len(folds) == 5 * (1 + 2 * 2), "two folds of two forms and one of the third, at every site"
     for fit, score, validation in folds:
         assert not combinations(fit) & combinations(score)
@@ -155,7 +151,7 @@ def test_no_combination_is_both_fitted_and_scored(setting: Setting, folds: list[
 
 
 def test_each_form_uses_the_combinations_that_it_names(
-    setting: Setting, folds: list[tuple[Part, Part, Part]]
+    setting: Setting, folds: list[tuple[TracedRows, TracedRows, TracedRows]]
 ):
     trained = {tuple(row) for row in setting.support.rows.tolist()}
     test = {
@@ -163,9 +159,7 @@ def test_each_form_uses_the_combinations_that_it_names(
         for row in SPACE.enumerate().tolist()
         if tuple(row) not in trained and side(np.array([row]), 1)[0] == "test"
     }
-    first, second, transfer, third, fourth = (
-        (combinations(fit), combinations(score)) for fit, score, _ in folds[:5]
-    )
+    first, second, transfer, third, fourth = ((combinations(fit), combinations(score)) for fit, score, _ in folds[:5])
     assert first[0] | first[1] == test, "intrinsic: never trained, and of the test side"
     assert second == (first[1], first[0]), "both ways round"
     assert transfer == (trained, test)
@@ -177,7 +171,7 @@ def test_each_form_uses_the_combinations_that_it_names(
 
 def test_tasks_belong_to_their_combinations(setting: Setting):
     """Also after splitting: the vectors of a part are those of its rows, `draws` to fit on and others to score on."""
-    parts = Decodability(draws=3)._parts(setting, setting.network())
+    parts = Decodability(draws=3)._traced_regions(setting, setting.network())
     for part in [*parts.values(), *parts["held_out"].halves(), *parts["trained"].halves()]:
         for values in (part.fit, part.score):
             vectors = values["vector"].reshape(len(part.rows), 3, SPACE.width)
@@ -187,7 +181,7 @@ def test_tasks_belong_to_their_combinations(setting: Setting):
         assert not (part.fit["vector"] == part.score["vector"]).all()
 
 
-def synthetic(seed: int, combinations: int, noise: float) -> Part:
+def synthetic(seed: int, combinations: int, noise: float) -> TracedRows:
     """A part whose site tells the vector up to noise."""
     rng = np.random.default_rng(seed)
     rows = np.arange(combinations * 2).reshape(-1, 2) + seed * 1000
@@ -198,14 +192,14 @@ def synthetic(seed: int, combinations: int, noise: float) -> Part:
         site = vector @ weights + noise * rng.normal(size=(2 * combinations, 20))
         return {"vector": vector, "site": site, "control": rng.permuted(vector, axis=1)}
 
-    return Part(rows, tasks(), tasks())
+    return TracedRows(rows, tasks(), tasks())
 
 
 def test_one_fold_against_scikit_learn():
     fit, score, validation = synthetic(1, 20, 0.5), synthetic(2, 15, 0.5), synthetic(3, 10, 0.5)
     found = module._fold(fit, score, validation, "site")
 
-    def r2(part: Part, strength: float) -> float:
+    def r2(part: TracedRows, strength: float) -> float:
         ridge = Ridge(alpha=strength).fit(fit.fit["site"], fit.fit["vector"])
         return float(r2_score(part.score["vector"], ridge.predict(part.score["site"])))
 
@@ -227,25 +221,16 @@ def test_the_strength_follows_the_validation_side_alone():
         for score in (synthetic(2, 15, 0.1), synthetic(5, 15, 30.0))
         for validation in (quiet, loud)
     }
-    by_validation = {
-        place: {value for key, value in chosen.items() if key[1] == place} for _, place in chosen
-    }
+    by_validation = {place: {value for key, value in chosen.items() if key[1] == place} for _, place in chosen}
     assert all(len(values) == 1 for values in by_validation.values())
     assert len(set.union(*by_validation.values())) == 2
 
 
 def test_two_halves_are_averaged():
-    parts = {
-        "held_out": synthetic(1, 30, 1.0),
-        "trained": synthetic(2, 21, 1.0),
-        "validation": synthetic(3, 9, 1.0),
-    }
+    parts = {"held_out": synthetic(1, 30, 1.0), "trained": synthetic(2, 21, 1.0), "validation": synthetic(3, 9, 1.0)}
     records = {(one["form"], one["strength"]): one for one in probe_site(parts, "site")}
     even, odd = parts["held_out"].halves()
-    folds = [
-        module._fold(one, other, parts["validation"], "site")["1"]
-        for one, other in ((even, odd), (odd, even))
-    ]
+    folds = [module._fold(one, other, parts["validation"], "site")["1"] for one, other in ((even, odd), (odd, even))]
     assert records["intrinsic", "1"]["r2"] == pytest.approx(np.mean([fold[0] for fold in folds]))
     assert records["intrinsic", "1"]["control"] == pytest.approx(np.mean([fold[1] for fold in folds]))
     whole = module._fold(parts["trained"], parts["held_out"], parts["validation"], "site")["chosen"]
@@ -253,11 +238,7 @@ def test_two_halves_are_averaged():
 
 
 def test_a_form_without_enough_combinations_is_left_out():
-    parts = {
-        "held_out": synthetic(1, 2, 1.0),
-        "trained": synthetic(2, 21, 1.0),
-        "validation": synthetic(3, 9, 1.0),
-    }
+    parts = {"held_out": synthetic(1, 2, 1.0), "trained": synthetic(2, 21, 1.0), "validation": synthetic(3, 9, 1.0)}
     assert {one["form"] for one in probe_site(parts, "site")} == {"transfer", "in_distribution"}
 
 

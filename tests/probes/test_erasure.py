@@ -1,4 +1,4 @@
-"""LEACE keeps its promise, and erasure tells what a network needs from what can merely be read off it."""
+"""LEACE removes all linear information, and erasure distinguishes what a network uses from what is merely decodable."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from jaxtyping import Array
 from sklearn.linear_model import LinearRegression
 
 from recombine.models.base import Edit, Network, Trace, unedited
-from recombine.probes.activations import Edited, probed
+from recombine.probes.activations import EditedNetwork, probe_splits
 from recombine.probes.base import Measured
 from recombine.probes.erasure import Erasure, at_site, leace
 from recombine.spaces.subset import SubsetSpace
@@ -37,7 +36,7 @@ def data(seed: int, size: int = 9, targets: int = 3) -> tuple[np.ndarray, np.nda
 
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 10_000))
-def test_nothing_linear_is_left(seed: int):
+def test_no_linear_information_is_left(seed: int):
     features, targets = data(seed)
     (eraser,) = leace(features, targets)
     erased = eraser(features)
@@ -51,7 +50,7 @@ def test_nothing_linear_is_left(seed: int):
 
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 10_000))
-def test_no_smaller_change_does_it(seed: int):
+def test_no_smaller_change_has_the_same_effect(seed: int):
     """Against the orthogonal projection that also takes the cross-covariance out, and against moving on from LEACE.
 
     Measured in any inner product: here the plain one and that of the inverse covariance.
@@ -89,7 +88,7 @@ def test_dead_units_and_dependent_targets():
     assert LinearRegression().fit(erased, targets).score(erased, targets) == pytest.approx(0, abs=1e-7)
 
 
-def test_random_subspaces_are_as_large_and_miss():
+def test_random_subspaces_have_the_same_rank_and_miss_the_targets():
     features, targets = data(1, size=40)
     true, *floors = leace(features, targets, floors=3, seed=5)
     for floor in floors:
@@ -112,10 +111,7 @@ class Half(Network):
         waves = jnp.cos(told @ self.waves + inputs.sum(1, keepdims=True))
         hidden = edit("hidden", jnp.concatenate([told, waves], axis=1))
         size = code.shape[0]
-        return (hidden[:, :size] if self.needs else hidden[:, size:]) @ self.readout, {
-            "told": told,
-            "hidden": hidden,
-        }
+        return (hidden[:, :size] if self.needs else hidden[:, size:]) @ self.readout, {"told": told, "hidden": hidden}
 
 
 @pytest.fixture(scope="module")
@@ -129,12 +125,10 @@ def at(measured: Measured, site: str) -> dict[str, Any]:
 
 def half(needs: bool) -> Half:
     waves, readout = jax.random.split(jax.random.key(0))
-    return Half(
-        40 * jax.random.normal(waves, (8, 40)), jax.random.normal(readout, (8 if needs else 40, 3)), needs
-    )
+    return Half(40 * jax.random.normal(waves, (8, 40)), jax.random.normal(readout, (8 if needs else 40, 3)), needs)
 
 
-def test_what_is_needed_is_missed(setting: Setting):
+def test_erasing_what_is_used_does_damage(setting: Setting):
     """A network that reads z alone is left with the mean of its layer."""
     found = at(ERASURE.measure(setting, half(needs=True)), "hidden")
     assert found["decodable_before"] > 0.99
@@ -143,7 +137,7 @@ def test_what_is_needed_is_missed(setting: Setting):
     assert found["after"] == pytest.approx(found["mean"], abs=0.3 * abs(found["before"] - found["mean"]))
 
 
-def test_what_is_not_needed_is_not(setting: Setting):
+def test_erasing_what_is_not_used_does_no_damage(setting: Setting):
     """Just as decodable, and the answers hardly change."""
     found = at(ERASURE.measure(setting, half(needs=False)), "hidden")
     assert found["decodable_before"] > 0.99
@@ -158,7 +152,7 @@ def test_scores_against_the_network_itself(setting: Setting):
     measured = ERASURE.measure(setting, network)
     assert measured.columns["site"] == ["hidden 1", "hidden 2"]
     assert len(set(measured.columns["before"])) == 1
-    found = probed(setting, network, 512, 8)
+    found = probe_splits(setting, network, 512, 8)
     values = found.fit["hidden 2"].astype(np.float64)
     (all_of_it,) = leace(values, values)
     np.testing.assert_allclose(
@@ -176,10 +170,10 @@ def test_trained_combinations_can_be_scored(setting: Setting):
     assert held_out.summary["decodable_after"] == trained.summary["decodable_after"]
 
 
-def test_an_edited_network_goes_on_with_the_edit(setting: Setting):
+def test_an_edited_network_uses_the_edit(setting: Setting):
     network = setting.network()
     code, inputs = jnp.ones(8), jnp.ones((5, 4))
-    edited = Edited(network, at_site("hidden 2", jnp.zeros_like))
+    edited = EditedNetwork(network, at_site("hidden 2", jnp.zeros_like))
     outputs, sites = edited.trace(code, inputs)
     np.testing.assert_array_equal(outputs, jnp.broadcast_to(network.layers[-1].bias, (5, 3)))  # type: ignore[attr-defined]
     assert not np.asarray(sites["hidden 2"]).any()

@@ -1,4 +1,4 @@
-"""Recovering the constituents from the code by means of the model: surely where it is right, by chance where it is blind."""
+"""Recovering the constituents from the code through the model: always if it is right, by chance if it ignores the code."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def knowing(setting: Setting, noise: float) -> Knowing:
     return Knowing(teacher, jnp.float32(noise), SPACE.slots)
 
 
-def test_a_model_that_is_right_gives_the_constituents_away(setting: Setting):
+def test_the_constituents_are_recovered_from_a_correct_model(setting: Setting):
     found = MEASURE.measure(setting, knowing(setting, 0.0)).summary
     for suffix in ("", "_in"):
         assert found[f"recovered{suffix}"] == found[f"bound{suffix}"] == 1
@@ -82,7 +82,7 @@ def test_a_model_that_is_right_gives_the_constituents_away(setting: Setting):
         assert found[f"epsilon{suffix}"] > 0
 
 
-def test_a_model_that_is_wrong_at_times_keeps_the_bound(setting: Setting):
+def test_the_bound_holds_for_a_model_that_is_sometimes_wrong(setting: Setting):
     found = MEASURE.measure(setting, knowing(setting, 1.0)).summary
     assert found["wrong"] == pytest.approx(0.25, abs=0.06), "where the first feature is above .5"
     assert found["bound"] == pytest.approx(1 - found["wrong"] ** 0.5)
@@ -90,20 +90,16 @@ def test_a_model_that_is_wrong_at_times_keeps_the_bound(setting: Setting):
     assert found["slack"] > 0
 
 
-def test_a_blind_model_gives_nothing_away(setting: Setting):
+def test_a_model_that_ignores_its_code_recovers_only_by_chance(setting: Setting):
     measured = FromEncoding(candidates=8, coefficients=1).measure(setting, Blind(3))
     assert measured.summary["wrong"] > 0.9
     assert measured.summary["recovered"] < 0.5
 
 
-def test_it_fails_where_functions_do_not_tell_the_constituents(tiny: Callable[..., RunConfig]):
+def test_recovery_fails_where_functions_do_not_determine_the_constituents(tiny: Callable[..., RunConfig]):
     """The theorem's assumption is broken: a model that is never wrong, and nothing to recover."""
     setting = Setting(
-        tiny(
-            space=SPACE,
-            support=Random(number=12),
-            family=Twins(inputs=4, hidden=5, outputs=3, coefficients="k-hot"),
-        )
+        tiny(space=SPACE, support=Random(number=12), family=Twins(inputs=4, hidden=5, outputs=3, coefficients="k-hot"))
     )
     # The inputs' answers are exact to rounding; so is the distance of candidates: only strictly nearer counts.
     found = FromEncoding(candidates=8, coefficients=1).measure(setting, knowing(setting, 0.0))
@@ -144,7 +140,7 @@ def test_ties_are_not_recovered():
     assert epsilon == 0
 
 
-def test_the_table_has_a_row_a_task(setting: Setting):
+def test_the_table_has_one_row_per_task(setting: Setting):
     measured = MEASURE.measure(setting, setting.network())
     columns = measured.columns
     assert {len(values) for values in columns.values()} == {len(columns["region"])}

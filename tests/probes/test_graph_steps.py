@@ -1,4 +1,4 @@
-"""The steps of graphs that a network writes down: exact counts where the answers are known."""
+"""Steps that a network writes down: exact counts where the answers are known."""
 
 from __future__ import annotations
 
@@ -15,14 +15,8 @@ from recombine.families.maximum_sum import MaximumSum
 from recombine.families.vocabulary import END, PAD, SPECIAL
 from recombine.graphs.labels import CORRECT, LABELS, LOCAL, node_labels
 from recombine.objectives.next_token import NextToken
-from recombine.probes.graph_shapes import (
-    Shape,
-    frequency_of_right,
-    off_prediction,
-    shapes_of,
-    trained_subgraphs,
-)
-from recombine.probes.graph_steps import Answers, GraphSteps, regions_of, sayable
+from recombine.probes.graph_steps import Answers, GraphSteps, in_vocabulary, regions_of
+from recombine.probes.graph_steps.shapes import Shape, frequency_of_right, off_prediction, shapes_of, trained_subgraphs
 from recombine.spaces.lists import ListSpace
 from recombine.studies.subgraphs import Subgraphs
 from recombine.supports.leading_instances import LeadingInstances
@@ -35,10 +29,10 @@ FAMILY = MaximumSum(lists=SPACE)
 
 
 @pytest.fixture(scope="module")
-def configs() -> dict[tuple[str, str], RunConfig]:
-    whole = {"arms": ("steps", "question only"), "first_seed": 0, "replicates": 1}
+def configs() -> dict[str, RunConfig]:
+    whole = {"formats": ("steps", "question only"), "first_seed": 0, "replicates": 1}
     study = Subgraphs.model_validate(Subgraphs.profiles["smoke"] | whole)
-    return {(labels["problem"], labels["arm"]): config for config, labels in study.runs()}
+    return {labels["arm"]: config for config, labels in study.runs()}
 
 
 class Told(NextToken):
@@ -58,7 +52,7 @@ class Told(NextToken):
         return jnp.where((place == end - 1) & self.wrong, other, targets)
 
 
-def test_what_is_stated_is_read_by_place() -> None:
+def test_stated_values_are_read_by_position() -> None:
     rows = SPACE.of(np.array([[3, 2, 1], [1, 5, 1]]))
     # The best sums backwards, then the labels: 1, 2, 4 and 1, 2, 1; the second answer ends early.
     said = np.array([[1, 2, 4, 1, 2, 1], [1, 5, 5, 2, END - SPECIAL - 5, 0]]) + SPECIAL + 5
@@ -75,7 +69,7 @@ def test_lists_with_sums_beyond_training_are_left_out() -> None:
     # Lists of two numbers have sums of up to 5, and nearly all of them are trained on.
     for steps in (True, False):
         setting = Setting(config.model_copy(update={"family": FAMILY.model_copy(update={"steps": steps})}))
-        assert sayable(setting, rows).tolist() == [False, False, True]
+        assert in_vocabulary(setting, rows).tolist() == [False, False, True]
 
 
 def test_subgraphs_of_training_are_counted_as_often_as_they_are_shown() -> None:
@@ -86,9 +80,9 @@ def test_subgraphs_of_training_are_counted_as_often_as_they_are_shown() -> None:
     assert frequency.counts.sum() == pytest.approx(3 * (1000 * support.shares * lengths).sum())
 
 
-@pytest.mark.parametrize("problem", ["maximum sum", "multiplication", "puzzle"])
-def test_right_answers_have_right_steps(configs: dict[tuple[str, str], RunConfig], problem: str) -> None:
-    config = configs[problem, "steps"]
+@pytest.mark.parametrize("problem", ["lists", "products", "puzzles"])
+def test_right_answers_have_right_steps(configs: dict[str, RunConfig], problem: str) -> None:
+    config = configs[problem]
     setting = Setting(config.model_copy(update={"objective": Told()}))
     found = GraphSteps(fewest=1).measure(setting, setting.network())
     for where in ("in", "beyond"):
@@ -103,8 +97,8 @@ def test_right_answers_have_right_steps(configs: dict[tuple[str, str], RunConfig
     assert len(set(columns["beyond"])) == 2
 
 
-def test_one_wrong_token_is_one_wrong_step(configs: dict[tuple[str, str], RunConfig]) -> None:
-    config = configs["maximum sum", "steps"]
+def test_one_wrong_token_is_one_wrong_step(configs: dict[str, RunConfig]) -> None:
+    config = configs["lists"]
     setting = Setting(config.model_copy(update={"objective": Told(wrong=True)}))
     found = GraphSteps(fewest=1).measure(setting, setting.network())
     columns = {name: np.array(values) for name, values in found.columns.items()}
@@ -117,10 +111,8 @@ def test_one_wrong_token_is_one_wrong_step(configs: dict[tuple[str, str], RunCon
     assert 0 < found.summary["share_local_in"] < 0.5
 
 
-def test_steps_are_read_in_answers_of_the_right_length_alone(
-    configs: dict[tuple[str, str], RunConfig],
-) -> None:
-    config = configs["maximum sum", "steps"]
+def test_steps_are_read_only_in_answers_of_the_right_length(configs: dict[str, RunConfig]) -> None:
+    config = configs["lists"]
     setting = Setting(config.model_copy(update={"objective": Told(short=True)}))
     found = GraphSteps(fewest=1).measure(setting, setting.network())
     columns = {name: np.array(values) for name, values in found.columns.items()}
@@ -133,23 +125,23 @@ def test_steps_are_read_in_answers_of_the_right_length_alone(
     said = right.copy()
     said[1, 1:] = [*right[1, 2:], PAD]  # Leaves a step out.
     said[2, -1] = SPECIAL  # Goes on.
-    assert Answers(rows, said, right).longer.tolist() == [0, -1, 1]
+    assert Answers(rows, said, right).excess_length.tolist() == [0, -1, 1]
 
 
-def test_a_wrong_end_is_no_wrong_step() -> None:
+def test_a_wrong_end_token_is_not_a_wrong_step() -> None:
     rows = SPACE.of(np.array([[3, 2, 1], [3, 2, 1], [3, 2, 1]]))
     right = np.array([[1, 2, 4, 1, 2, 1, END - SPECIAL - 5]] * 3) + SPECIAL + 5
     said = right.copy()
     said[0, -1] = SPECIAL  # Goes on where it should end.
     said[1, 1] = SPECIAL
     answers = Answers(rows, said, right)
-    assert answers.whole.tolist() == [False, False, True]
+    assert answers.correct.tolist() == [False, False, True]
     assert answers.result(FAMILY).all()
     assert answers.flawed(FAMILY).tolist() == [False, True, False]
 
 
-def test_sizes_with_few_problems_count_in_no_mean(configs: dict[tuple[str, str], RunConfig]) -> None:
-    setting = Setting(configs["maximum sum", "steps"])
+def test_sizes_with_few_problems_are_left_out_of_means(configs: dict[str, RunConfig]) -> None:
+    setting = Setting(configs["lists"])
     found = GraphSteps(fewest=1).measure(setting, setting.network())
     columns = {name: np.array(values) for name, values in found.columns.items()}
     own = (columns["part"] == "answers") & ~columns["beyond"].astype(bool)
@@ -162,10 +154,8 @@ def test_sizes_with_few_problems_count_in_no_mean(configs: dict[tuple[str, str],
     assert some.summary["exact_in"] == pytest.approx(wanted)
 
 
-def test_later_puzzles_are_beyond_only_if_they_are_deeper(
-    configs: dict[tuple[str, str], RunConfig],
-) -> None:
-    config = configs["puzzle", "steps"]
+def test_later_puzzles_are_beyond_only_if_they_are_deeper(configs: dict[str, RunConfig]) -> None:
+    config = configs["puzzles"]
     setting = Setting(config)
     assert isinstance(config.family, Einstein) and isinstance(config.support, LeadingInstances)
     rows = setting.support.reserved
@@ -178,30 +168,26 @@ def test_later_puzzles_are_beyond_only_if_they_are_deeper(
     assert (later & ~found["in"] & ~found["beyond"]).any(), "later ones that are no deeper are neither"
 
 
-def test_products_of_other_sizes_are_beyond(configs: dict[tuple[str, str], RunConfig]) -> None:
-    setting = Setting(configs["multiplication", "steps"])
+def test_products_of_other_sizes_are_beyond(configs: dict[str, RunConfig]) -> None:
+    setting = Setting(configs["products"])
     rows = setting.support.reserved
     found, sizes = regions_of(setting, rows), setting.config.family.sizes(rows)  # type: ignore[attr-defined]
     assert set(sizes[found["in"]]) == {11, 12} and set(sizes[found["beyond"]]) == {22}
 
 
-def test_steps_are_told_apart_by_how_many_parents_they_have(
-    configs: dict[tuple[str, str], RunConfig],
-) -> None:
-    setting = Setting(configs["maximum sum", "steps"])
+def test_steps_are_grouped_by_their_number_of_parents(configs: dict[str, RunConfig]) -> None:
+    setting = Setting(configs["lists"])
     found = GraphSteps().measure(setting, setting.network())
     kinds = {
         (step, parents)
-        for part, step, parents in zip(
-            *(found.columns[name] for name in ("part", "step", "parents")), strict=True
-        )
+        for part, step, parents in zip(*(found.columns[name] for name in ("part", "step", "parents")), strict=True)
         if part == "steps"
     }
     assert kinds >= {("best sum", 1), ("best sum", 2), ("best sum", 3), ("label", 3), ("label", 4)}
 
 
-def test_an_untrained_network_is_measured(configs: dict[tuple[str, str], RunConfig]) -> None:
-    setting = Setting(configs["maximum sum", "steps"])
+def test_an_untrained_network_is_measured(configs: dict[str, RunConfig]) -> None:
+    setting = Setting(configs["lists"])
     found = GraphSteps().measure(setting, setting.network())
     assert sum(found.summary[f"share_{label}_beyond"] for label in LABELS) == pytest.approx(1)
     assert found.summary["share_correct_beyond"] < 0.5 and not found.summary["exact_in"] > 0.2
@@ -215,8 +201,8 @@ def test_an_untrained_network_is_measured(configs: dict[tuple[str, str], RunConf
         assert nodes[steps & (sizes == size)].sum() == 2 * size * read
 
 
-def test_answers_without_steps_have_results_alone(configs: dict[tuple[str, str], RunConfig]) -> None:
-    setting = Setting(configs["multiplication", "question only"])
+def test_answers_without_steps_have_only_results(configs: dict[str, RunConfig]) -> None:
+    setting = Setting(configs["products_question"])
     found = GraphSteps().measure(setting, setting.network())
     assert set(found.columns["part"]) == {"answers", "result"}
     assert "exact_beyond" in found.summary and "bound_beyond" not in found.summary
@@ -251,5 +237,5 @@ def test_rates_predict_longer_lists_and_subgraphs_are_compared_at_equal_depth() 
 
 def test_other_families_are_refused() -> None:
     setting = Setting(RunConfig())
-    with pytest.raises(BadInput, match="have none"):
+    with pytest.raises(BadInput, match="needs a family with computation graphs"):
         GraphSteps().measure(setting, setting.network())

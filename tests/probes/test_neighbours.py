@@ -1,16 +1,19 @@
-"""Replacing one constituent: every way of a small space, and coefficients that go with their constituents."""
+"""Replacing one constituent: all replacements in a small space, and their coefficients."""
 
 from __future__ import annotations
+
+import functools
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
+from recombine.families.base import Task
 from recombine.families.hyperteacher import Hyperteacher
-from recombine.probes.neighbours import TRIES, replaced_rows, replaced_task, replacements
+from recombine.probes.neighbours import MAX_TRIES, replaced_rows, replaced_task, replacements
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
@@ -54,8 +57,14 @@ def test_only_what_is_allowed_and_not_too_many():
 def test_large_spaces_are_not_listed():
     space = SubsetSpace(modules=1000, max_active=20)
     rows = np.stack([space.row(range(start, start + 20)) for start in range(5)])
-    owner, _ = replacements(space, rows, each=TRIES, seed=0)
-    assert (np.bincount(owner) > TRIES // 2).all()
+    owner, _ = replacements(space, rows, each=MAX_TRIES, seed=0)
+    assert (np.bincount(owner) > MAX_TRIES // 2).all()
+
+
+@functools.cache
+def new_task() -> Callable[..., Task]:
+    teacher = Hyperteacher(inputs=2, hidden=2, outputs=2).draw(SPACES[0], jax.random.key(0))
+    return jax.jit(lambda row, key: teacher.task(row, key))
 
 
 @settings(deadline=None, max_examples=25)
@@ -65,8 +74,7 @@ def test_a_constituent_takes_over_the_coefficient(seed: int):
     rng = np.random.default_rng(seed)
     rows = space.enumerate()
     row = rows[rng.integers(len(rows))]
-    teacher = Hyperteacher(inputs=2, hidden=2, outputs=2).draw(space, jax.random.key(0))
-    task = teacher.task(jnp.asarray(row), jax.random.key(seed))
+    task = new_task()(jnp.asarray(row), jax.random.key(seed))
     _, ways = replacements(space, row[None], 1, seed)
     other = replaced_task(space, task, jnp.asarray(ways[0]))
     slot, constituent = ways[0]

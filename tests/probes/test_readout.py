@@ -1,4 +1,4 @@
-"""Readout: each combination is read by a probe that never saw it, and the support's columns equal brute force."""
+"""Readout: each combination is scored by a probe that never saw it, and the support's columns equal brute force."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_it_is_a_component():
     check_component(Readout())
 
 
-def test_a_row_for_each_held_out_combination_of_the_test_side(setting, rows, measured):
+def test_one_row_per_held_out_combination_of_the_test_side(setting, rows, measured):
     table = pd.DataFrame(measured.columns)
     assert list(table["combination"]) == [SPACE.name(row) for row in rows]
     assert not setting.support.contains(rows).any()
@@ -67,19 +67,15 @@ def test_errors_equal_those_of_scikit_learn_fitted_on_the_other_half(setting, ro
     spread = test["vector"].var(axis=0).sum()
     for half in (0, 1):
         fit = number % 2 != half
-        probes = [
-            Ridge(alpha=strength).fit(test["hidden 2"][fit], test["vector"][fit]) for strength in STRENGTHS
-        ]
-        best = max(
-            probes, key=lambda probe: mean_r2(validation["vector"], probe.predict(validation["hidden 2"]))
-        )
+        probes = [Ridge(alpha=strength).fit(test["hidden 2"][fit], test["vector"][fit]) for strength in STRENGTHS]
+        best = max(probes, key=lambda probe: mean_r2(validation["vector"], probe.predict(validation["hidden 2"])))
         squared = ((best.predict(test["hidden 2"]) - test["vector"]) ** 2).sum(axis=1)
         for index in range(half, len(rows), 2):
             wanted[index] = squared[number == index].mean() / spread
     np.testing.assert_allclose(measured.columns["error"], wanted, rtol=2e-3)
 
 
-def test_what_is_written_on_the_layer_is_read_and_what_is_not_is_not():
+def test_a_readout_decodes_exactly_what_the_layer_encodes():
     rng = np.random.default_rng(0)
     vector = rng.integers(0, 2, size=(400, 5)).astype(float)
     noise = rng.normal(size=(400, 7))
@@ -89,7 +85,7 @@ def test_what_is_written_on_the_layer_is_read_and_what_is_not_is_not():
     assert read_errors(told, told, "noise", 100).mean() == pytest.approx(1, abs=0.1)
 
 
-def test_a_combination_does_not_help_to_read_itself():
+def test_the_probe_of_a_combination_is_fitted_without_it():
     """A layer that knows combinations by name only: the probe of the other half knows nothing of this one."""
     rng = np.random.default_rng(1)
     vector = np.repeat(rng.normal(size=(40, 5)), 4, axis=0)
@@ -97,7 +93,7 @@ def test_a_combination_does_not_help_to_read_itself():
     assert read_errors(told, told, "name", 40).mean() > 0.9
 
 
-def test_a_combination_that_is_not_written_stands_out():
+def test_a_combination_that_is_not_encoded_has_a_large_error():
     rng = np.random.default_rng(2)
     vector = rng.normal(size=(200, 4))
     site = vector.copy()
@@ -136,7 +132,7 @@ def test_the_supports_columns_equal_brute_force(setting, rows):
     assert {0, 1} <= set(found["unseen"]) and len(set(found["pairs_unmet"])) > 2
 
 
-def test_the_smallest_eigenvalue_is_positive_where_all_parts_are_told_apart(tiny):
+def test_the_smallest_eigenvalue_is_positive_where_all_constituents_are_identifiable(tiny):
     setting = Setting(tiny(space=SPACE, support=Random(number=60), seeds=Seeds.replicate(1)))
     rows = setting.regions.rows("held_out", 10)
     found = before_training(setting, rows)["smallest_eigenvalue"]
@@ -165,5 +161,5 @@ def test_one_held_out_combination_is_too_few(tiny, monkeypatch):
     setting = Setting(tiny(space=SPACE, support=SUPPORT, seeds=Seeds.replicate(3)))
     few = setting.regions.rows("held_out", 1, "test")
     monkeypatch.setattr(type(setting.regions), "require", lambda *_: few)
-    with pytest.raises(BadInput, match="one was found"):
+    with pytest.raises(BadInput, match="There is one held-out combination"):
         READOUT.measure(setting, setting.network())

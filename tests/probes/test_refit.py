@@ -1,7 +1,8 @@
-"""Refit: against a readout that is known, and what it refuses."""
+"""Refit: against a known readout, and what it refuses."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -24,25 +25,27 @@ SPACE = ProductSpace(factors={"shape": ["disc", "square"], "size": 3, "column": 
 DRAWS = 2
 
 
-def examples(number: int, noise: float, seed: int) -> dict[str, np.ndarray]:
-    """Sites that are the targets, turned and blurred."""
-    rng = np.random.default_rng(seed)
+@functools.cache
+def every_example() -> tuple[np.ndarray, np.ndarray]:
+    """Targets and labels of one example of every combination."""
     teacher = Sprites().draw(SPACE, jax.random.key(0))
-    rows = jnp.asarray(np.repeat(rng.permutation(SPACE.enumerate())[:number], DRAWS, axis=0))
     make = jax.vmap(lambda row: teacher.batch(teacher.task(row, jax.random.key(0)), jax.random.key(0), 1))
-    batch = jax.jit(make)(rows)
+    batch = jax.jit(make)(jnp.asarray(SPACE.enumerate()))
     assert batch.labels is not None
-    targets, turn = np.asarray(batch.targets[:, 0]), np.random.default_rng(0).normal(size=(9, 12))
-    site = targets @ turn + 1 + noise * rng.normal(size=(len(targets), 12))
-    return {
-        "site": site,
-        "targets": targets,
-        "mask": np.ones(len(site)),
-        "labels": np.asarray(batch.labels[:, 0]),
-    }
+    return np.asarray(batch.targets[:, 0]), np.asarray(batch.labels[:, 0])
 
 
-def test_what_is_linear_in_the_deepest_layer_is_found():
+def examples(number: int, noise: float, seed: int) -> dict[str, np.ndarray]:
+    """Sites that are a random linear map of the targets, with noise."""
+    rng = np.random.default_rng(seed)
+    chosen = np.repeat(rng.permutation(SPACE.size)[:number], DRAWS)
+    targets, labels = (values[chosen] for values in every_example())
+    site = targets @ np.random.default_rng(0).normal(size=(9, 12)) + 1
+    site = site + noise * rng.normal(size=site.shape)
+    return {"site": site, "targets": targets, "mask": np.ones(len(site)), "labels": labels}
+
+
+def test_a_readout_finds_what_is_linear_in_the_deepest_layer():
     found = refitted(Sprites(), examples(40, 0.0, 1), examples(20, 0.0, 2), DRAWS)
     assert found["r2"] > 0.999 and found["success"] == 1
     blurred = refitted(Sprites(), examples(40, 50.0, 1), examples(20, 50.0, 2), DRAWS)
@@ -54,12 +57,8 @@ def test_equals_a_cross_fitted_ridge_of_scikit_learn():
     half = np.arange(len(test["site"])) // DRAWS % 2
     said = np.empty(test["targets"].shape)
     for which in (0, 1):
-        fits = [
-            Ridge(one).fit(test["site"][half != which], test["targets"][half != which]) for one in STRENGTHS
-        ]
-        best = min(
-            fits, key=lambda fit: ((fit.predict(validation["site"]) - validation["targets"]) ** 2).sum()
-        )
+        fits = [Ridge(one).fit(test["site"][half != which], test["targets"][half != which]) for one in STRENGTHS]
+        best = min(fits, key=lambda fit: ((fit.predict(validation["site"]) - validation["targets"]) ** 2).sum())
         said[half == which] = best.predict(test["site"][half == which])
     error = ((said - test["targets"]) ** 2).sum() / len(said)
     assert refitted(Sprites(), test, validation, DRAWS)["r2"] == pytest.approx(1 - error / 4, abs=1e-4)
@@ -75,7 +74,7 @@ def config(**changes: Any) -> RunConfig:
     return RunConfig(**fields | changes)
 
 
-def test_an_untrained_network_reads_as_much_as_itself():
+def test_an_untrained_network_equals_its_own_control():
     setting = Setting(config())
     found = Refit(draws=2).measure(setting, setting.network()).summary
     assert {name for name in found if not name.endswith("_untrained")} >= {"refit_r2", "refit_success"}
@@ -88,5 +87,5 @@ def test_too_few_combinations_and_classes_are_refused():
     with pytest.raises(BadInput, match="a readout needs 16"):
         Refit().measure(setting, setting.network())
     goals = Setting(RunConfig(family="goals"))  # type: ignore[arg-type]
-    with pytest.raises(BadInput, match="refit fits numbers"):
+    with pytest.raises(BadInput, match="refit needs numbers"):
         Refit().measure(goals, goals.network())

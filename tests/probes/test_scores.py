@@ -49,9 +49,7 @@ def three_forms(tasks: pd.DataFrame) -> dict[str, float]:
     return {
         "r2": 1 - sum(errors) / sum(spreads),
         "r2_ratio": 1 - sum(ratios) / len(ratios),
-        "r2_median": float(
-            np.median([1 - error / spread for error, spread in zip(errors, spreads, strict=True)])
-        ),
+        "r2_median": float(np.median([1 - error / spread for error, spread in zip(errors, spreads, strict=True)])),
         "correlation": sum(tasks["agreement"]) / (sum(spreads) * sum(tasks["power"])) ** 0.5,
     }
 
@@ -62,11 +60,7 @@ def test_summary_is_that_of_its_columns(measured: Measured, tasks: pd.DataFrame)
     groups |= {name: held_out[held_out.stratum == name] for name in STRATA}
     groups = {name: group for name, group in groups.items() if len(group)}
     assert set(groups) == {"in", "held_out", *STRATA}, "this support has all strata"
-    wanted = {
-        f"{form}_{name}": value
-        for name, group in groups.items()
-        for form, value in three_forms(group).items()
-    }
+    wanted = {f"{form}_{name}": value for name, group in groups.items() for form, value in three_forms(group).items()}
     assert measured.summary == pytest.approx(wanted, rel=1e-6)
 
 

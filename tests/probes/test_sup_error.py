@@ -99,7 +99,7 @@ class Off(Network):
         return jnp.zeros((len(inputs), 3)).at[0, 1].set(0.25), {"inputs": inputs}
 
 
-def test_one_wrong_number_is_found(setting: Setting):
+def test_one_wrong_output_is_found(setting: Setting):
     silent = jax.tree.map(jnp.zeros_like, setting.teacher)
     blank = Setting(setting.config)
     blank.__dict__["teacher"] = silent
@@ -109,11 +109,9 @@ def test_one_wrong_number_is_found(setting: Setting):
     assert summary["weights"] == 0
 
 
-def test_wide_networks_go_in_smaller_batches(
-    setting: Setting, measured: Measured, monkeypatch: pytest.MonkeyPatch
-):
+def test_wide_networks_use_smaller_batches(setting: Setting, measured: Measured, monkeypatch: pytest.MonkeyPatch):
     """What one call holds is limited; the numbers are the same."""
-    monkeypatch.setattr(sup_error, "ROOM", 8 * 5 * 7)
+    monkeypatch.setattr(sup_error, "MAX_ACTIVATIONS", 8 * 5 * 7)
     again = PROBE.measure(setting, setting.network())
     np.testing.assert_allclose(again.columns["sup_error"], measured.columns["sup_error"], rtol=1e-5)
 

@@ -1,4 +1,4 @@
-"""The swap test tells what a network uses from what can merely be read off it."""
+"""The swap test distinguishes what a network uses from what is merely decodable."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from jaxtyping import Array
 
-from recombine.encodings.base import Reader
+from recombine.encodings.base import Embedder
 from recombine.errors import BadInput
 from recombine.models.base import Edit, Network, Trace, unedited
-from recombine.models.reading import ReadingNetwork
+from recombine.models.embedded import EmbeddedNetwork
 from recombine.probes import swap as module
-from recombine.probes.activations import probed
+from recombine.probes.activations import probe_splits
 from recombine.probes.base import Measured
 from recombine.probes.neighbours import replaced_rows
 from recombine.probes.swap import Swap, shift_maps
@@ -56,7 +56,7 @@ class Unused(Network):
         return hidden[:, code.shape[0] :] @ self.readout, {"first": first, "hidden": hidden}
 
 
-class Times(Reader):
+class Times(Embedder):
     """Reads a code as a multiple of it."""
 
     factor: Array
@@ -87,7 +87,7 @@ def at(measured: Measured, site: str) -> dict[str, Any]:
     return {name: values[measured.columns["site"].index(site)] for name, values in measured.columns.items()}
 
 
-def test_directions_that_are_used_can_be_swapped(linear: Measured):
+def test_a_used_constituent_can_be_swapped(linear: Measured):
     found = at(linear, "hidden")
     assert found["efficacy"] > 0.95
     assert found["ceiling"] == pytest.approx(1, abs=1e-5)
@@ -96,13 +96,13 @@ def test_directions_that_are_used_can_be_swapped(linear: Measured):
     assert found["moved"] == pytest.approx(1, abs=0.05)
 
 
-def test_no_other_directions_do(linear: Measured):
+def test_random_and_control_directions_have_little_effect(linear: Measured):
     found = at(linear, "hidden")
     assert found["floor_random"] < 0.1
     assert found["floor_control"] < 0.5 < found["efficacy"]
 
 
-def test_what_is_read_but_not_used_has_no_effect(setting: Setting):
+def test_swapping_what_is_not_used_has_no_effect(setting: Setting):
     """The point of the test: decodable and yet without effect."""
     measured = at(SWAP.measure(setting, UNUSED), "hidden")
     assert measured["decodable"] > 0.99
@@ -112,7 +112,7 @@ def test_what_is_read_but_not_used_has_no_effect(setting: Setting):
     assert measured["ceiling"] == pytest.approx(1, abs=1e-5)
 
 
-def test_what_was_told_does_not_count(linear: Measured):
+def test_layers_that_read_a_linear_code_are_trivial(linear: Measured):
     assert linear.columns["trivial"] == [True, False]
     assert linear.columns["best"] == [False, True]
     assert linear.columns["site"] == ["told", "hidden"], "in the order of the computation"
@@ -133,7 +133,7 @@ def test_the_best_layer_is_chosen_on_validation_pairs(setting: Setting, monkeypa
         return columns["site"][columns["best"].index(True)]
 
     network = setting.network()
-    found = probed(setting, network, SWAP.combinations, SWAP.draws)
+    found = probe_splits(setting, network, SWAP.combinations, SWAP.draws)
     # Neither layer is trivial here.
     monkeypatch.setattr(type(found), "trivial", lambda self, site: False)
     sizes = {"test": SWAP._test_pairs(setting, found)}
@@ -146,7 +146,7 @@ def test_the_best_layer_is_chosen_on_validation_pairs(setting: Setting, monkeypa
 @pytest.mark.parametrize("region", ["held_out", "trained"])
 def test_pairs_are_of_their_region_and_fitted_on_none(setting: Setting, region: Any):
     measurement = Swap(region=region)
-    found = probed(setting, setting.network(), 512, 1)
+    found = probe_splits(setting, setting.network(), 512, 1)
     pairs = measurement._test_pairs(setting, found)
     ends = np.concatenate([pairs[:, :-2], replaced_rows(pairs[:, :-2], pairs[:, -2:])])
     assert SPACE.contains(ends).all()
@@ -195,21 +195,19 @@ def test_dependent_targets_are_moved_as_far_as_they_can_be():
 
 def test_efficacy_against_a_plain_computation(setting: Setting, linear: Measured):
     """For the linear network, in numpy: the edit's effect is known in closed form."""
-    found = probed(setting, LINEAR, 512, SWAP.draws)
+    found = probe_splits(setting, LINEAR, 512, SWAP.draws)
     edit = SWAP._maps(setting, found, "hidden")[0][0]
     pairs = SWAP._test_pairs(setting, found)
     run = SWAP._run(setting, LINEAR, {"hidden": edit[None]}, pairs, "swap test")
     of_code, readout = np.asarray(LINEAR.of_code, float), np.asarray(LINEAR.readout, float)
     wanted = run["change"] @ of_code @ readout
     missed = run["change"] @ edit.T @ readout - wanted
-    assert at(linear, "hidden")["efficacy"] == pytest.approx(
-        1 - (missed**2).sum() / (wanted**2).sum(), abs=1e-4
-    )
+    assert at(linear, "hidden")["efficacy"] == pytest.approx(1 - (missed**2).sum() / (wanted**2).sum(), abs=1e-4)
 
 
 def test_networks_with_readers(setting: Setting):
     """The code is read anew for the other task; what the reader gives is a site of one row."""
-    measured = SWAP.measure(setting, ReadingNetwork(Times(jnp.float32(2.0)), LINEAR))
+    measured = SWAP.measure(setting, EmbeddedNetwork(Times(jnp.float32(2.0)), LINEAR))
     assert measured.columns["site"] == ["reading", "told", "hidden"]
     assert measured.columns["trivial"] == [True, True, False]
     assert at(measured, "reading")["ceiling"] == pytest.approx(1, abs=1e-5)

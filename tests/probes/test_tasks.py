@@ -1,4 +1,4 @@
-"""Tasks for measurements are the same however they are cut into batches."""
+"""Tasks of measurements do not depend on the batch size."""
 
 from __future__ import annotations
 
@@ -75,9 +75,7 @@ def test_held_out_tasks_are_the_same_for_all_sizes_of_support(tiny: Callable[...
 
 
 @pytest.mark.parametrize("most", [1, 3])
-def test_short_memory_halves_the_batches(
-    most: int, tiny: Callable[..., RunConfig], monkeypatch: pytest.MonkeyPatch
-):
+def test_short_memory_halves_the_batches(most: int, tiny: Callable[..., RunConfig], monkeypatch: pytest.MonkeyPatch):
     setting = Setting(tiny())
     rows = setting.config.space.enumerate()[:7]
     arguments = show, setting, jax.numpy.float32(2), rows, Stream.TEST, "held_out"
@@ -97,7 +95,7 @@ def test_short_memory_halves_the_batches(
         np.testing.assert_array_equal(found[name], values)
 
 
-def test_what_never_fits_and_other_errors_are_raised(
+def test_errors_other_than_memory_and_a_batch_of_one_are_raised(
     tiny: Callable[..., RunConfig], monkeypatch: pytest.MonkeyPatch
 ):
     setting = Setting(tiny())

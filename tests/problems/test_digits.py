@@ -6,11 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
-from recombine.problems.digits import END, MINUS, PAD, SEPARATOR, SIZE, WORDS, ZERO, Field, Numbers, shown
+from recombine.problems.digits import END, MINUS, PAD, SEPARATOR, SIZE, WORDS, ZERO, Field, Numbers, as_strings
 
 PAIR = Numbers([Field("power", 3, 2, signed=True), Field("magnitude", 1, 5)])
 
@@ -27,9 +26,9 @@ def rows(draw):
     return row
 
 
-def test_a_text_is_as_it_says():
+def test_a_text_follows_its_format():
     tokens = PAIR.write(np.array([[134.319, 1.1], [-0.004, 0.97]]))
-    assert shown(tokens) == ["+13432,110000", "+00000,097000"]
+    assert as_strings(tokens) == ["+13432,110000", "+00000,097000"]
     assert tokens.shape == (2, PAIR.length) and (tokens[:, -1] == END).all()
     assert [WORDS[token - 3] for token in (SEPARATOR, MINUS, ZERO)] == [",", "-", "0"]
     assert tokens.max() < SIZE == 16
@@ -37,7 +36,7 @@ def test_a_text_is_as_it_says():
 
 @given(rows())
 @settings(derandomize=True, deadline=None)
-def test_what_is_written_is_read_exactly(given_rows):
+def test_reading_inverts_writing(given_rows):
     numbers = Numbers([Field("x", *shape) for *shape, _ in given_rows])
     values = np.array([[number / 10**decimals for _, decimals, _, number in given_rows]])
     np.testing.assert_array_equal(numbers.read(numbers.write(values)), values)
@@ -65,7 +64,7 @@ def test_pairs_and_texts_without_separators_are_read_exactly(given_rows, group, 
 def test_pairs_are_written_as_they_say():
     short = Numbers([Field("power", 3, 2, signed=True), Field("count", 2, 0)], group=2, separated=False)
     tokens = short.write(np.array([[-134.32, 7.0]]))
-    assert shown(tokens) == ["-1343207"] and tokens.shape == (1, 6) == (1, short.length)
+    assert as_strings(tokens) == ["-1343207"] and tokens.shape == (1, 6) == (1, short.length)
     assert [short.words[token - 3] for token in tokens[0, :-1]] == ["-", "1", "34", "32", "07"]
     cut = tokens.copy()
     cut[0, 4] = END
@@ -73,11 +72,11 @@ def test_pairs_are_written_as_they_say():
     np.testing.assert_array_equal(short.read(tokens[:, :2]), [[np.nan, np.nan]])
 
 
-def test_places_are_read_alike_inside_a_compiled_program():
+def test_positions_are_read_alike_inside_a_compiled_program():
     short = Numbers([Field("power", 3, 1, signed=True), Field("count", 2, 0)], group=2, separated=False)
     tokens = short.write(np.array([[-134.3, 7.0], [20.5, 99.0]]))
     tokens[1, 0] = SEPARATOR
-    found = jax.jit(lambda given: short.read_places(given, jnp))(tokens)
+    found = jax.jit(lambda given: short.read_positions(given, jnp))(tokens)
     np.testing.assert_allclose(found, short.read(tokens), rtol=1e-6)
 
 
@@ -92,14 +91,14 @@ def test_rounding_is_to_half_of_the_last_digit(power, magnitude):
 
 @given(st.lists(st.integers(-5, 30), max_size=30))
 @settings(derandomize=True, deadline=None)
-def test_reading_takes_anything(tokens):
+def test_any_tokens_can_be_read(tokens):
     found = PAIR.read(np.array([tokens], dtype=np.int32).reshape(1, -1))
     assert found.shape == (1, 2)
     known = found[np.isfinite(found)]
     assert np.all(np.abs(known) < 1000)
 
 
-def test_nonsense_is_no_number_and_the_others_are_read():
+def test_unreadable_numbers_are_nan_and_the_others_are_read():
     good = PAIR.write(np.array([[1.5, 1.0]]))[0]
 
     def read(row):
@@ -119,6 +118,6 @@ def test_nonsense_is_no_number_and_the_others_are_read():
 
 
 @pytest.mark.parametrize("row", [[1000.0, 1.0], [1.0, -0.1], [np.nan, 1.0], [1.0, np.inf]])
-def test_what_has_no_room_is_refused(row):
-    with pytest.raises(BadInput, match=r"its text goes from"):
+def test_a_number_that_does_not_fit_is_refused(row):
+    with pytest.raises(BadInput, match=r"its field goes from"):
         PAIR.write(np.array([row]))

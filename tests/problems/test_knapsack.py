@@ -6,8 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.problems.knapsack import Knapsack
 
@@ -64,8 +63,7 @@ def test_violations_are_counted_as_by_hand(seed):
     np.testing.assert_allclose(found["weight"][0], over, atol=1e-12)
     # A weight that fits exactly, or less, is no violation at all.
     assert all(
-        (row @ answer <= most) == (v == 0)
-        for row, most, v in zip(weights, room, found["weight"][0], strict=True)
+        (row @ answer <= most) == (v == 0) for row, most, v in zip(weights, room, found["weight"][0], strict=True)
     )
 
 
@@ -85,13 +83,13 @@ def test_a_repaired_answer_is_feasible_and_nothing_is_added(seed):
     np.testing.assert_array_equal(again.answers, repaired.answers)
 
 
-def test_the_least_worth_for_its_weight_goes():
+def test_repair_removes_the_item_with_the_least_value_for_its_weight():
     question = np.array([90.0, 10, 50, 50] + [30.0] * 4 + [10.0] * 4 + [90.0, 99.0])
     repaired = SMALL.repair(question[None], np.array([[1.0, 1, 1, 1]])).answers
     np.testing.assert_array_equal(repaired, [[1, 0, 1, 1]])
 
 
-def test_steps_say_what_is_left():
+def test_steps_give_the_remaining_capacity():
     instances = SMALL.instances(5, seed=0)
     written = SMALL.texts.steps.read(SMALL.write_answers(instances.questions, instances.answers, steps=True))
     last = written[:, -2:]
@@ -103,5 +101,5 @@ def test_steps_say_what_is_left():
 
 
 def test_too_many_answers_are_refused():
-    with pytest.raises(ValueError, match="take fewer"):
+    with pytest.raises(ValueError, match="use fewer items or copies"):
         Knapsack(items=20, copies=1)

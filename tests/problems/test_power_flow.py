@@ -6,14 +6,13 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
-from recombine.problems.constraints import injected, mismatch, violations_of
-from recombine.problems.interior_point import best_answers
-from recombine.problems.network import State, as_network, case_of, network_of
-from recombine.problems.power_flow import PowerFlow, solved
+from recombine.problems.power_flow import PowerFlow, solve
+from recombine.problems.power_flow.constraints import injected, mismatch, violations_of
+from recombine.problems.power_flow.interior_point import best_answers
+from recombine.problems.power_flow.network import State, as_network, case_of, network_of
 
 
 def with_loads(power, loads, answer=None):
@@ -36,9 +35,7 @@ def test_the_admittance_matrix_is_pypowers(power):
     network = power.network
     np.testing.assert_allclose(network.admittance, whole.toarray(), atol=1e-12)
     limited = np.flatnonzero(inside["branch"][:, 5] < 9900)
-    for row, (pair, block) in zip(
-        limited, zip(network.line_ends, network.line_admittance, strict=True), strict=True
-    ):
+    for row, (pair, block) in zip(limited, zip(network.line_ends, network.line_admittance, strict=True), strict=True):
         np.testing.assert_allclose(block[0], first.toarray()[row, pair], atol=1e-12)
         np.testing.assert_allclose(block[1], second.toarray()[row, pair], atol=1e-12)
 
@@ -54,10 +51,10 @@ def test_a_phase_shifter_is_in_the_matrix():
     np.testing.assert_allclose(as_network(case).admittance, whole.toarray(), atol=1e-12)
 
 
-def test_what_the_cases_have():
+def test_properties_of_the_standard_cases():
     small, large = network_of("case9"), network_of("case14")
-    assert (small.buses, small.generators, len(small.limits), small.unlimited) == (9, 3, 9, 0)
-    assert (large.buses, large.generators, len(large.limits), large.unlimited) == (14, 5, 0, 20)
+    assert (small.buses, small.generators, len(small.limits)) == (9, 3, 9)
+    assert (large.buses, large.generators, len(large.limits)) == (14, 5, 0)
     assert len(small.load_buses) == 3 and len(large.load_buses) == 11
     assert {one.name: one.number for one in PowerFlow(case="case14").types} == {
         "p-bounds": 5,
@@ -79,7 +76,7 @@ def test_the_best_answer_is_pypowers(power, drawn):
     assert np.all(power.check(one, one.answers, [1e-6]).every == 1)
     # What MATPOWER's manual gives for the case as it is.
     nominal = power.network.nominal.ravel()
-    found, cost = solved(power.case, nominal)
+    found, cost = solve(power.case, nominal)
     assert cost == pytest.approx({"case9": 5296.69, "case14": 8081.53}[power.case], abs=0.01)
     assert cost == pytest.approx(power.costs(nominal[None], found[None])[0], rel=1e-12)
     np.testing.assert_allclose(best_answers(power.network, nominal[None])[0][0], found, atol=1e-3)
@@ -90,7 +87,7 @@ def test_loads_that_cannot_be_served_have_no_best_answer(power):
     _, found = best_answers(power.network, np.concatenate([nominal, 5 * nominal, nominal]))
     assert found.tolist() == [True, False, True]
     if power.case == "case9":  # The other takes long to give up.
-        assert np.isnan(solved(power.case, 5 * nominal[0])[0]).all()
+        assert np.isnan(solve(power.case, 5 * nominal[0])[0]).all()
 
 
 def test_loads_are_within_a_fifth(power, drawn):
@@ -204,9 +201,7 @@ def test_the_newton_correction_is_pypowers_power_flow(power, drawn, seed):
     answer[:, network.parts["Vm"]] += rng.normal(size=network.buses) * 0.02
     answer[:, network.parts["Va"]] = np.nan  # no control
     repaired = power.repair(question, answer)
-    result, done = runpf(
-        with_loads(power, question[0], answer[0]), ppoption(VERBOSE=0, OUT_ALL=0, PF_TOL=1e-12)
-    )
+    result, done = runpf(with_loads(power, question[0], answer[0]), ppoption(VERBOSE=0, OUT_ALL=0, PF_TOL=1e-12))
     assert done and repaired.corrected.all()
     made, reactive, magnitude, angle = (repaired.answers[0, part] for part in network.parts.values())
     np.testing.assert_allclose(made, result["gen"][:, 1], atol=1e-6)
@@ -246,7 +241,7 @@ def test_controls_that_are_nonsense_stay_uncorrected(power, drawn):
     np.testing.assert_array_equal(repaired.answers[:4], answers[:4])
 
 
-def test_states_and_answers_are_each_other(power, drawn):
+def test_states_and_answers_convert_both_ways(power, drawn):
     answers = drawn(power).answers
     state = power.network.state(answers)
     assert isinstance(state, State) and injected(power.network, state.voltage()).shape == state.angle.shape

@@ -1,4 +1,4 @@
-"""What holds for every problem."""
+"""Properties of all problems."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.component import find, kinds, resolve
 from recombine.errors import BadInput
@@ -47,7 +46,7 @@ def test_the_text_of_the_best_answer_satisfies_everything_at_the_strictest_toler
     assert abs(found.gap) < (1e-4 if problem.text == "digits" else 1e-3)
 
 
-def test_a_question_is_all_in_its_text(problem, drawn):
+def test_a_question_is_recovered_from_its_text(problem, drawn):
     questions = drawn(problem).questions
     tokens = problem.write_questions(questions)
     np.testing.assert_array_equal(problem.texts.question.read(tokens), questions)
@@ -105,7 +104,7 @@ def test_baselines(problem, drawn):
     assert np.all(problem.check(training, own).every == 1)
 
 
-def test_whatever_is_not_a_number_satisfies_nothing(problem, drawn):
+def test_a_missing_number_satisfies_nothing(problem, drawn):
     instances = drawn(problem)
     nothing = np.full_like(instances.answers, np.nan)
     found = problem.check(instances, nothing, [0.0, 1e9])
@@ -153,7 +152,7 @@ def test_bad_requests_are_refused(problem, drawn):
     instances = drawn(problem)
     with pytest.raises(BadInput, match="at least one"):
         problem.instances(0, seed=0)
-    with pytest.raises(BadInput, match="one answer to each instance"):
+    with pytest.raises(BadInput, match="one answer per instance"):
         problem.check(instances, instances.answers[:3])
     with pytest.raises(BadInput, match="Tolerances"):
         problem.check(instances, instances.answers, [-0.1])
@@ -170,7 +169,7 @@ def test_violations_are_the_same_inside_a_compiled_program(problem, drawn):
         np.testing.assert_allclose(found[name], values, atol=2e-5, err_msg=name)
 
 
-def test_shares_of_single_answers_make_the_total(problem, drawn):
+def test_shares_of_single_answers_average_to_the_total(problem, drawn):
     instances = drawn(problem)
     shares = problem.satisfied(instances.questions, instances.answers[::-1], problem.tolerances[0])
     total = problem.check(instances, instances.answers[::-1], [problem.tolerances[0]]).total[0]

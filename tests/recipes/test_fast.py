@@ -30,9 +30,7 @@ def run(optimiser, weights, steps=4):
 
     state = optimiser.init(weights)
     for _ in range(steps):
-        gradient = {
-            name: random.normal(size=weight.shape).astype(np.float32) for name, weight in weights.items()
-        }
+        gradient = {name: random.normal(size=weight.shape).astype(np.float32) for name, weight in weights.items()}
         weights, state = advance(weights, state, gradient)
     return weights
 
@@ -115,9 +113,7 @@ def test_size_of_an_update_does_not_depend_on_blocks():
     gradient = {"square": normal(96, 96), "wide": normal(64, 96)}
     whole, blocks = first_update(gradient, 1000), first_update(gradient, 32)
     for name in gradient:
-        assert float(jnp.linalg.norm(blocks[name]) / jnp.linalg.norm(whole[name])) == pytest.approx(
-            1, abs=0.25
-        )
+        assert float(jnp.linalg.norm(blocks[name]) / jnp.linalg.norm(whole[name])) == pytest.approx(1, abs=0.25)
 
 
 def test_vectors_are_adams():
@@ -150,7 +146,7 @@ def test_runs_stack():
 
 def test_decay_shrinks_matrices_and_nothing_else():
     weights = {"matrix": normal(6, 5), "vector": normal(5)}
-    plain, decayed = (run(Fast(decay=decay).optimiser(), weights, steps=1) for decay in (0.0, 0.5))
+    plain, decayed = (run(Fast(weight_decay=decay).optimiser(), weights, steps=1) for decay in (0.0, 0.5))
     # `run` steps at a rate of .01.
     np.testing.assert_allclose(
         decayed["matrix"], plain["matrix"] - 0.01 * 0.5 * weights["matrix"], rtol=1e-5, atol=1e-6
@@ -159,4 +155,4 @@ def test_decay_shrinks_matrices_and_nothing_else():
 
 
 def test_runs_without_decay_keep_their_names():
-    assert "decay" not in Fast().meaning() and "decay" in Fast(decay=0.5).meaning()
+    assert "weight_decay" not in Fast().meaning() and "weight_decay" in Fast(weight_decay=0.5).meaning()

@@ -42,7 +42,7 @@ def by_hand(weights, gradients, rate, decay):
 def test_is_adamw():
     weights, gradients = weights_and_gradients(steps=6)
     # A large decay, so that its place in the formula matters.
-    got = train(Paper(decay=0.5), weights, gradients, rate=0.1)
+    got = train(Paper(weight_decay=0.5), weights, gradients, rate=0.1)
     want = by_hand(weights, gradients, rate=0.1, decay=0.5)
     for name in weights:
         np.testing.assert_allclose(got[name], want[name], rtol=1e-5, atol=1e-5)
@@ -51,14 +51,14 @@ def test_is_adamw():
 def test_decays_matrices_only():
     weights, _ = weights_and_gradients(steps=0)
     nothing = [jax.tree.map(np.zeros_like, weights)]
-    got = train(Paper(decay=0.5), weights, nothing, rate=0.1)
+    got = train(Paper(weight_decay=0.5), weights, nothing, rate=0.1)
     np.testing.assert_allclose(got["matrix"], 0.95 * weights["matrix"], rtol=1e-6)
     np.testing.assert_allclose(got["vector"], weights["vector"], rtol=1e-6)
 
 
 def test_published_values():
     recipe = Paper()
-    assert (recipe.rate, recipe.decay, recipe.steps) == (3e-4, 3e-3, 300_000)
+    assert (recipe.learning_rate, recipe.weight_decay, recipe.steps) == (3e-4, 3e-3, 300_000)
     assert (recipe.tasks, recipe.samples) == (128, 16)
 
 

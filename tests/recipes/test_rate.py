@@ -25,16 +25,13 @@ def draw(key):
     ("recipe", "own"),
     [
         (
-            Paper(decay=0.1),
+            Paper(weight_decay=0.1),
             lambda rate: optax.adamw(
                 rate, weight_decay=0.1, mask=lambda tree: jax.tree.map(lambda one: one.ndim > 1, tree)
             ),
         ),
         # These matrices are smaller than a block, so Muon is optax's own.
-        (
-            Fast(),
-            lambda rate: optax.contrib.muon(rate, ns_coeffs=COEFFICIENTS, ns_steps=len(COEFFICIENTS)),
-        ),
+        (Fast(), lambda rate: optax.contrib.muon(rate, ns_coeffs=COEFFICIENTS, ns_steps=len(COEFFICIENTS))),
     ],
     ids=["paper", "fast"],
 )
@@ -70,7 +67,7 @@ def test_scaling_a_unit_rate_is_a_learning_rate(recipe, own):
 
 @pytest.mark.parametrize("kind", [Paper, Fast])
 @pytest.mark.parametrize(
-    "wrong", [{"rate": 0}, {"steps": -1}, {"tasks": 0}, {"samples": -1}, {"momentum": 0.9}]
+    "wrong", [{"learning_rate": 0}, {"steps": -1}, {"tasks": 0}, {"samples": -1}, {"momentum": 0.9}]
 )
 def test_refuses_nonsense(kind, wrong):
     with pytest.raises(ValidationError):

@@ -27,8 +27,8 @@ from recombine.audit.findings import (
 from recombine.errors import BadInput
 from recombine.figures.embed import vega_bundle
 from recombine.plain import plain
-from recombine.report.audit import render_audit, write_audit
-from recombine.report.audit_answer import answer
+from recombine.report.audit.answer import answer
+from recombine.report.audit.page import render_audit, write_audit
 from recombine.stats.intervals import Interval
 
 HOSTILE = "</script><script>alert(\"1\")</script><img src=x onerror=alert(2)> & 'q' \u202eevil \x00\x1b[31m\n\ud800 العربية 动作"
@@ -47,8 +47,8 @@ def cells(factors=None, trained=None, seed=0, fill=1.0):
     mean = rng.integers(0, 5, size=(len(grid), 1)) / 4
     return Cells(
         factors=(Factor(first, down, (first,)), Factor(second, across, (second,))),
-        parts=grid + np.array([0, len(down)]),
-        place=(first, second),
+        constituents=grid + np.array([0, len(down)]),
+        slots=(first, second),
         scores=("success",),
         binary=(True,),
         count=np.full(len(grid), 4),
@@ -80,7 +80,7 @@ def finding(**changes):
 
 
 def audit(of, *scores, **changes):
-    made = {"source": "/somewhere/table.csv", "combinations": len(of.parts), "space_size": 10**30, "rows": 48}
+    made = {"source": "/somewhere/table.csv", "combinations": len(of.constituents), "space_size": 10**30, "rows": 48}
     made |= {"factors": {one.name: len(one.values) for one in of.factors}, "support": None, "notes": ()}
     return Audit(**(made | {"scores": scores or (finding(),)} | changes))
 
@@ -95,9 +95,7 @@ def full(name):
     inside = DecodabilityFinding(sites, {name: f"{name} 1"}, interval(0.3), name, {name: interval(0.6)})
     strata = (Stratum("trained", 8, 32, interval(0.9)), Stratum(name, 4, 16, interval(0.2)))
     advice = (
-        Advice(
-            "collect-pairs", name, name, ((f"{name}={name}", f"shape={name}"), (f"{name}=red", "shape=cube"))
-        ),
+        Advice("collect-pairs", name, name, ((f"{name}={name}", f"shape={name}"), (f"{name}=red", "shape=cube"))),
         Advice("composes", name, name),
     )
     return finding(
@@ -142,13 +140,9 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def hostile():
     """A page on which every text tries to break out."""
-    of = cells(
-        {HOSTILE: (HOSTILE, "red", "x" * 900), "shape": ("cube", f"{HOSTILE} 2", "1", "2")}, trained=0.5
-    )
+    of = cells({HOSTILE: (HOSTILE, "red", "x" * 900), "shape": ("cube", f"{HOSTILE} 2", "1", "2")}, trained=0.5)
     of = dataclasses.replace(of, scores=(HOSTILE,), notes=(HOSTILE,))
-    support = SupportFinding(
-        6, (HOSTILE,), ((HOSTILE, HOSTILE),), 1, ((HOSTILE,),), 0.5, {1: 0.5}, (HOSTILE,)
-    )
+    support = SupportFinding(6, (HOSTILE,), ((HOSTILE, HOSTILE),), 1, ((HOSTILE,),), 0.5, {1: 0.5}, (HOSTILE,))
     whole = audit(of, full(HOSTILE), source=HOSTILE, support=support, notes=(HOSTILE,))
     return render_audit(whole, of)
 
@@ -199,7 +193,7 @@ def test_the_answer_comes_first_then_what_to_do_then_the_map():
     support = SupportFinding(6, (), (), 0, (("a",),), 1.0, {1: 0.0}, ("Trained on 6 combinations.",))
     page = render_audit(audit(of, full("name"), support=support, notes=("Three rows were set aside.",)), of)
     heads = [
-        "It fails where two values never met",
+        "It fails if two values never met",
         "What to do",
         "Map of the combination space",
         "Trained and held out",
@@ -218,9 +212,7 @@ def test_the_answer_comes_first_then_what_to_do_then_the_map():
 
 def test_combinations_to_collect_are_a_table_with_a_column_a_place():
     of = cells()
-    advice = Advice(
-        "cannot-tell", "Collect.", "numbers", (("colour=red", "shape=a=b"), ("colour=blue", "shape=cube"))
-    )
+    advice = Advice("cannot-tell", "Collect.", "numbers", (("colour=red", "shape=a=b"), ("colour=blue", "shape=cube")))
     page = Page(render_audit(audit(of, finding(advice=(advice,))), of))
     assert ("table", {"id": "collect-1-1"}) in page.elements
     assert next(one for tag, one in page.elements if tag == "button")["data-copy"] == "collect-1-1"
@@ -235,20 +227,16 @@ def test_a_table_that_says_little_has_a_page():
     assert "Trained and held out" not in page.text("h2")
     assert "Inside the model" not in page.text("h2")
     assert "12 combinations cannot carry 20 parameters." in page.text("p")
-    assert "No rule has anything to say" in page.text("p")
-    assert "nobody said" in page.text("dd")
+    assert "No rule applies" in page.text("p")
+    assert "unknown" in page.text("dd")
     assert len(page.charts()) == 1
 
 
 def test_one_stratum_of_one_combination_has_a_row_without_a_bar():
     of = dataclasses.replace(cells(), trained=np.zeros(12, dtype=bool))
-    gap = GapFinding(
-        (Stratum("a part unseen", 1, 4, None),), None, None, "No trained combination was evaluated."
-    )
+    gap = GapFinding((Stratum("a part unseen", 1, 4, None),), None, None, "No trained combination was evaluated.")
     page = Page(render_audit(audit(of, finding(gap=gap, overall=None)), of))
-    assert "A point without a bar has no interval." in page.text(
-        "p"
-    ) or "There are no intervals." in page.text("p")
+    assert "A point without a bar has no interval." in page.text("p") or "There are no intervals." in page.text("p")
     assert "No trained combination was evaluated." in page.text("p")
 
 
@@ -256,10 +244,8 @@ def test_nothing_stands_out():
     found = Identification(12, 6, 6, 1, 4.0, True, (), ())
     fits = (Fit("identity", {"colour": 0.0}, interval(0.0), 0.9, 0.0, "crossed random effects"),)
     of = cells()
-    page = Page(
-        render_audit(audit(of, finding(parts=PartsFinding(found, fits, False, verdict="Parts suffice."))), of)
-    )
-    assert "No part and no pair stands out" in page.text("p")
+    page = Page(render_audit(audit(of, finding(parts=PartsFinding(found, fits, False, verdict="Parts suffice."))), of))
+    assert "No value and no pair stands out" in page.text("p")
     assert "Parts suffice." in page.text("p")
 
 
@@ -273,9 +259,7 @@ def test_several_scores_have_a_part_each():
     )
     page = Page(render_audit(audit(of, finding(), finding(score="present")), of))
     assert [one["href"] for _, one in page.elements if "href" in one] == ["#score-1", "#score-2"]
-    assert [
-        one["id"] for tag, one in page.elements if tag == "h2" and one.get("id", "").startswith("score")
-    ] == [
+    assert [one["id"] for tag, one in page.elements if tag == "h2" and one.get("id", "").startswith("score")] == [
         "score-1",
         "score-2",
     ]
@@ -293,8 +277,8 @@ def test_many_levels_make_a_page_that_opens():
 def test_sets_have_a_map_of_pairs():
     of = Cells(
         factors=(Factor("tools", ("saw", "axe", "file"), ("tools",), "set"),),
-        parts=np.array([[0, -1], [0, 1], [1, 2]]),
-        place=("tools", "tools"),
+        constituents=np.array([[0, -1], [0, 1], [1, 2]]),
+        slots=("tools", "tools"),
         scores=("success",),
         binary=(True,),
         count=np.array([2, 2, 2]),
@@ -317,35 +301,35 @@ def strata(**means):
     ("rules", "gap", "words", "tone"),
     [
         (["memorises"], strata(trained=0.95, met=0.4), "It memorises: 0.95 on trained", "contradicted"),
-        (["collect-pairs"], strata(trained=0.9, unmet=0.3), "0.30 there, 0.90 on trained", "contradicted"),
+        (["collect-pairs"], strata(trained=0.9, unmet=0.3), "0.30, compared with 0.90 on trained", "contradicted"),
         (
             ["collect-pairs", "composes"],
             strata(trained=0.9, met=0.8, unmet=0.3),
-            "recombines what it has met",
+            "recombines pairs that met in training",
             "contradicted",
         ),
         (
             ["coverage-fine-model-limit"],
             strata(trained=0.9, met=0.7),
-            "in part: 0.90 on trained",
+            "recombines partly: 0.90 on trained",
             "contradicted",
         ),
-        (
-            ["composes"],
-            strata(trained=0.9, met=0.9),
-            "Do.",
-            "supported",
-        ),
+        (["composes"], strata(trained=0.9, met=0.9), "Do.", "supported"),
         (
             ["undecided"],
             strata(trained=0.9, met=0.8),
-            "not decided: trained combinations less held-out ones is +0.20",
+            "do not decide whether it recombines: the mean of trained combinations minus that of held-out ones is +0.20",
             "inconclusive",
         ),
-        (["one-side-only"], strata(trained=0.9), "only one side of training was scored", "inconclusive"),
-        (["solved", "no-training-information"], None, "It solves them all: the mean is 0.50", "supported"),
-        (["low-everywhere"], None, "parts and combination cannot be told apart", "contradicted"),
-        ([], None, "nobody said what was trained on", "inconclusive"),
+        (
+            ["one-side-only"],
+            strata(trained=0.9),
+            "trained and held-out combinations were not both scored",
+            "inconclusive",
+        ),
+        (["solved", "no-training-information"], None, "It solves all combinations: the mean is 0.50", "supported"),
+        (["low-everywhere"], None, "this table cannot separate parts from combinations", "contradicted"),
+        ([], None, "no training combinations were given", "inconclusive"),
     ],
 )
 def test_the_answer_follows_from_the_rules(rules, gap, words, tone):
@@ -358,7 +342,7 @@ def test_the_answer_follows_from_the_rules(rules, gap, words, tone):
 def test_low_everywhere_with_training_is_the_models_limit():
     low = Advice("coverage-fine-model-limit", "Do.", "numbers")
     said = answer(finding(gap=strata(trained=0.2, met=0.2), overall=interval(0.2), advice=(low,)))
-    assert "fails on what it was trained on too (0.20" in said.sentence
+    assert "fails even on trained combinations (0.20" in said.sentence
 
 
 def test_methods_are_sections_of_the_documentation():

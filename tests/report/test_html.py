@@ -58,20 +58,14 @@ def hostile_chart():
     import pandas as pd
 
     frame = pd.DataFrame({"name": [HOSTILE], "score": [0.5]})
-    chart = (
-        alt.Chart(values(frame))
-        .mark_bar()
-        .encode(x=alt.X("score:Q", title=HOSTILE), y="name:N", tooltip="name:N")
-    )
+    chart = alt.Chart(values(frame)).mark_bar().encode(x=alt.X("score:Q", title=HOSTILE), y="name:N", tooltip="name:N")
     return themed(chart, HOSTILE)
 
 
 @pytest.fixture(scope="module")
 def hostile():
     """A page on which every text tries to break out."""
-    verdict = record(
-        **dict.fromkeys(("claim", "study", "statement", "role", "verdict", "direction", "note"), HOSTILE)
-    )
+    verdict = record(**dict.fromkeys(("claim", "study", "statement", "role", "verdict", "direction", "note"), HOSTILE))
     report = Report(
         title=HOSTILE,
         question=HOSTILE,
@@ -127,9 +121,7 @@ def test_the_library_is_there_once(hostile):
 
 def test_a_verdict_says_word_role_effect_interval_and_margin():
     page = render_report(
-        Report(
-            "t", "q", "a", [record(verdict="contradicted", effect=-0.2, interval=[-0.3, -0.1], role="claim")]
-        )
+        Report("t", "q", "a", [record(verdict="contradicted", effect=-0.2, interval=[-0.3, -0.1], role="claim")])
     )
     for words in (
         "contradicted",
@@ -141,15 +133,11 @@ def test_a_verdict_says_word_role_effect_interval_and_margin():
     ):
         assert words in page
     assert "secondary claim" in render_report(Report("t", "q", "a", [record(primary=False)]))
-    assert "precondition" in render_report(
-        Report("t", "q", "a", [record(primary=False, role="precondition")])
-    )
+    assert "precondition" in render_report(Report("t", "q", "a", [record(primary=False, role="precondition")]))
 
 
 def test_the_primary_claim_stands_first():
-    page = render_report(
-        Report("t", "q", "a", [record(statement="second", primary=False), record(statement="first")])
-    )
+    page = render_report(Report("t", "q", "a", [record(statement="second", primary=False), record(statement="first")]))
     assert page.index("first</p>") < page.index("second</p>")
 
 
@@ -166,9 +154,7 @@ def test_an_empty_report_is_a_page():
 
 
 def test_verdicts_without_numbers():
-    page = render_report(
-        Report("t", "q", "a", [{"claim": "bare"}, record(effect=None, interval=[None, None], p=None)])
-    )
+    page = render_report(Report("t", "q", "a", [{"claim": "bare"}, record(effect=None, interval=[None, None], p=None)]))
     assert "no interval" in page
 
 
@@ -212,15 +198,11 @@ def test_cells(value, text):
 
 
 def test_numbers_stand_to_the_right():
-    page = render_report(
-        Report("t", "q", "a", tables=[Table("t", ["name", "score"], [["a", 0.5], ["b", None]])])
-    )
+    page = render_report(Report("t", "q", "a", tables=[Table("t", ["name", "score"], [["a", 0.5], ["b", None]])]))
     assert '<th scope="col" class="number">score</th>' in page
     assert '<th scope="col">name</th>' in page
 
 
 def test_counts():
-    assert (
-        verdict_counts([record(), record(verdict="contradicted")]) == "2 claims: 1 supported, 1 contradicted"
-    )
+    assert verdict_counts([record(), record(verdict="contradicted")]) == "2 claims: 1 supported, 1 contradicted"
     assert verdict_counts([]) == "no claims"

@@ -6,8 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from recombine.errors import BadInput
 from recombine.spaces.number_pairs import NumberPairs
@@ -53,9 +52,7 @@ def test_rows_that_are_no_pairs_are_refused() -> None:
     assert not SMALL.contains(row[None, ::-1])[0]
 
 
-@pytest.mark.parametrize(
-    "kind", [SmallFactors(left=1, right=1), SmallFactors(left=1, right=1, number=9, reserve=4)]
-)
+@pytest.mark.parametrize("kind", [SmallFactors(left=1, right=1), SmallFactors(left=1, right=1, number=9, reserve=4)])
 def test_support_conformance(kind: SmallFactors) -> None:
     check_support(kind, SMALL)
 
@@ -132,7 +129,7 @@ def test_pairs_of_a_large_size_are_drawn_without_listing_it() -> None:
 
 
 def test_other_spaces_and_sizes_are_refused() -> None:
-    with pytest.raises(BadInput, match="for pairs of numbers"):
+    with pytest.raises(BadInput, match="needs a space of number pairs"):
         SmallFactors().check(SubsetSpace(modules=4, max_active=2))
     with pytest.raises(BadInput, match="leave no larger pairs"):
         SmallFactors(left=2, right=1).check(SMALL)

@@ -11,8 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pydantic import ValidationError
 
 from recombine.component import resolve
@@ -28,9 +27,7 @@ def space_of(levels: tuple[int, ...]) -> ProductSpace:
 
 def brute_force(levels: tuple[int, ...]) -> list[tuple[int, ...]]:
     starts = [sum(levels[:index]) for index in range(len(levels))]
-    return list(
-        itertools.product(*(range(start, start + count) for start, count in zip(starts, levels, strict=True)))
-    )
+    return list(itertools.product(*(range(start, start + count) for start, count in zip(starts, levels, strict=True))))
 
 
 @pytest.fixture
@@ -89,9 +86,7 @@ def test_sampling_in_a_huge_space(drawn: Callable):
 @pytest.mark.parametrize("levels", LEVELS)
 def test_second_moment_against_enumeration(levels: tuple[int, ...]):
     space = space_of(levels)
-    vectors = np.array(
-        [[part in parts for part in range(space.width)] for parts in brute_force(levels)], float
-    )
+    vectors = np.array([[part in parts for part in range(space.width)] for parts in brute_force(levels)], float)
     np.testing.assert_allclose(space.second_moment(), vectors.T @ vectors / len(vectors), rtol=1e-12, atol=0)
 
 
@@ -130,19 +125,13 @@ def test_row_constituents_name_and_vector(toys: ProductSpace):
 
 
 @pytest.mark.parametrize("parts", [[], [0], [0, 1], [2, 3], [0, 2, 3], [-1, 2], [0, 5]])
-def test_row_refuses_what_is_no_combination(toys: ProductSpace, parts: list[int]):
+def test_row_refuses_constituents_that_are_not_a_combination(toys: ProductSpace, parts: list[int]):
     with pytest.raises(BadInput, match="is not a combination"):
         toys.row(parts)
 
 
 def test_label_of_no_constituent(toys: ProductSpace):
-    assert [toys.label(part) for part in range(5)] == [
-        "colour=red",
-        "colour=blue",
-        "shape=0",
-        "shape=1",
-        "shape=2",
-    ]
+    assert [toys.label(part) for part in range(5)] == ["colour=red", "colour=blue", "shape=0", "shape=1", "shape=2"]
     with pytest.raises(IndexError):
         toys.label(5)
 
@@ -172,7 +161,7 @@ def test_bad_factors_are_refused(factors: Any, message: str):
 
 
 def test_long_enumerations_are_refused():
-    with pytest.raises(BadInput, match="6 combinations, more than the 5"):
+    with pytest.raises(BadInput, match="6 combinations, more than the limit of 5"):
         space_of((2, 3)).enumerate(limit=5)
     with pytest.raises(BadInput, match="draw from it"):
         space_of((10,) * 30).enumerate()

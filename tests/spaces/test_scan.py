@@ -10,14 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.component import resolve
 from recombine.errors import BadInput
-from recombine.spaces import scan_language as language
-from recombine.spaces.scan import ScanSpace
-from recombine.spaces.scan_language import (
+from recombine.spaces.scan import ScanSpace, language
+from recombine.spaces.scan.language import (
     ACTIONS,
     PHRASES,
     WORDS,
@@ -157,27 +155,27 @@ def test_the_longest_command():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "the command ends where walk, look, run, jump or turn was expected"),
-        ("fly left", "word 1 is 'fly' where walk, look, run, jump or turn"),
-        ("turn", "the command ends where opposite, around, left or right"),
-        ("turn twice", "word 2 is 'twice' where opposite, around, left or right"),
-        ("walk around", "the command ends where left or right"),
-        ("walk around twice", "word 3 is 'twice' where left or right"),
-        ("walk left right", "word 3 is 'right' where twice, thrice, and, after or the end"),
-        ("walk twice twice", "word 3 is 'twice' where and, after or the end"),
-        ("walk and", "the command ends where walk, look, run, jump or turn"),
+        ("", "the command ends, but walk, look, run, jump or turn was expected"),
+        ("fly left", "word 1 is 'fly', but walk, look, run, jump or turn"),
+        ("turn", "the command ends, but opposite, around, left or right"),
+        ("turn twice", "word 2 is 'twice', but opposite, around, left or right"),
+        ("walk around", "the command ends, but left or right"),
+        ("walk around twice", "word 3 is 'twice', but left or right"),
+        ("walk left right", "word 3 is 'right', but twice, thrice, and, after or the end"),
+        ("walk twice twice", "word 3 is 'twice', but and, after or the end"),
+        ("walk and", "the command ends, but walk, look, run, jump or turn"),
         ("and walk", "word 1 is 'and'"),
-        ("walk and run after jump", "word 4 is 'after' where opposite, around, left, right, twice, thrice or the end"),
-        ("walk twice and run twice and", "word 6 is 'and' where the end was"),
+        ("walk and run after jump", "word 4 is 'after', but opposite, around, left, right, twice, thrice or the end"),
+        ("walk twice and run twice and", "word 6 is 'and', but the end was"),
         ("walk the end", "word 2 is 'the'"),
     ],
 )  # fmt: skip
-def test_what_is_no_command_is_refused(text: str, message: str):
+def test_word_lists_that_are_not_commands_are_refused(text: str, message: str):
     with pytest.raises(BadInput, match=message):
         parse(text)
 
 
-def test_the_end_is_no_word():
+def test_the_end_is_not_a_word():
     with pytest.raises(BadInput, match="word 2 is 'the end'"):
         parse(["walk", "the end"])
 
@@ -208,7 +206,7 @@ def test_enumeration_is_in_order():
     assert ScanSpace().contains(rows).all()
 
 
-def test_rows_say_who_meets_whom():
+def test_rows_show_which_words_occur_together():
     space = ScanSpace()
     alone = {space.label(part) for part in space.constituents(parse("jump"))}
     assert alone == {"first=jump", "last=jump"}
@@ -220,17 +218,13 @@ def test_rows_say_who_meets_whom():
 
 
 @pytest.mark.parametrize("parts", [[], [0], [0, 2], [2], [2, 14], [0, 1, 2, 13], [6, 17], [2, 7, 13, 18]])
-def test_row_refuses_what_is_no_command(parts: list[int]):
+def test_row_refuses_constituents_that_are_not_a_command(parts: list[int]):
     with pytest.raises(BadInput, match="is not a combination"):
         ScanSpace().row(parts)
 
 
 @settings(deadline=None, max_examples=200)
-@given(
-    st.integers(0, 20909),
-    st.lists(st.tuples(st.integers(0, 8), st.integers(-1, 26)), max_size=3),
-    st.booleans(),
-)
+@given(st.integers(0, 20909), st.lists(st.tuples(st.integers(0, 8), st.integers(-1, 26)), max_size=3), st.booleans())
 def test_membership_of_rows_that_are_nearly_commands(index: int, changes: list, in_order: bool):
     row = every()[index].copy()
     for place, part in changes:

@@ -10,8 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pydantic import ValidationError
 
 from recombine.component import resolve
@@ -90,9 +89,7 @@ def test_membership_in_the_papers_space(row: list[int], inside: bool):
 
 
 @pytest.mark.parametrize("numbers", [(1, 1, 1), (4, 2, 1), (5, 3, 2), (5, 3, 3), (4, 4, 1), (6, 4, 2)])
-def test_sampling_is_uniform_over_combinations(
-    numbers: tuple[int, int, int], drawn: Callable, fairness: Callable
-):
+def test_sampling_is_uniform_over_combinations(numbers: tuple[int, int, int], drawn: Callable, fairness: Callable):
     space = space_of(numbers)
     rows = drawn(space, 400 * space.size)
     assert rows.dtype == np.int32
@@ -128,9 +125,7 @@ def test_sampling_where_sizes_do_not_fit_a_float(drawn: Callable):
 @pytest.mark.parametrize("numbers", SPACES)
 def test_second_moment_against_enumeration(numbers: tuple[int, int, int]):
     space = space_of(numbers)
-    vectors = np.array(
-        [[part in parts for part in range(space.width)] for parts in brute_force(space)], float
-    )
+    vectors = np.array([[part in parts for part in range(space.width)] for parts in brute_force(space)], float)
     np.testing.assert_allclose(space.second_moment(), vectors.T @ vectors / len(vectors), rtol=1e-12, atol=0)
 
 
@@ -145,9 +140,7 @@ def test_interactions_against_brute_force(numbers: tuple[int, int, int], strengt
     assert len(sets) == space.interactions(strength)
 
 
-@pytest.mark.parametrize(
-    ("numbers", "strength"), [((6, 3, 1), 2), ((6, 3, 3), 3), ((5, 4, 1), 1), ((4, 4, 1), 3)]
-)
+@pytest.mark.parametrize(("numbers", "strength"), [((6, 3, 1), 2), ((6, 3, 3), 3), ((5, 4, 1), 1), ((4, 4, 1), 3)])
 def test_interactions_are_sampled_uniformly(numbers: tuple[int, int, int], strength: int, fairness: Callable):
     space = space_of(numbers)
     rows = space.sample_interactions(np.random.default_rng(0), strength, 4000)
@@ -165,9 +158,7 @@ def test_vector_is_compiled_and_drops_the_pad():
     space = SubsetSpace(modules=5, max_active=3)
     row = jnp.asarray(space.row([4, 1]))
     np.testing.assert_array_equal(jax.jit(space.vector)(row), [0, 1, 0, 0, 1])
-    np.testing.assert_allclose(
-        jax.jit(space.vector)(row, jnp.array([0.5, 0.7, 0.9])), [0, 0.5, 0, 0, 0.7], rtol=1e-6
-    )
+    np.testing.assert_allclose(jax.jit(space.vector)(row, jnp.array([0.5, 0.7, 0.9])), [0, 0.5, 0, 0, 0.7], rtol=1e-6)
 
 
 def test_row_constituents_and_name():
@@ -180,7 +171,7 @@ def test_row_constituents_and_name():
 
 
 @pytest.mark.parametrize("parts", [[], [1, 1], [1, 2, 3, 4], [-1], [16], [0, 16], [0, 17], [2**40]])
-def test_row_refuses_what_is_no_combination(parts: list[int]):
+def test_row_refuses_constituents_that_are_not_a_combination(parts: list[int]):
     with pytest.raises(BadInput, match="is not a combination"):
         SubsetSpace(modules=16, max_active=3).row(parts)
 
@@ -210,7 +201,7 @@ def test_impossible_spaces_are_refused(fields: dict[str, int], message: str):
 def test_long_enumerations_are_refused():
     with pytest.raises(BadInput, match=r"about 10\^41 combinations"):
         HUGE.enumerate()
-    with pytest.raises(BadInput, match="696 combinations, more than the 695"):
+    with pytest.raises(BadInput, match="696 combinations, more than the limit of 695"):
         SubsetSpace(modules=16, max_active=3).enumerate(limit=695)
     with pytest.raises(BadInput, match="draw from it"):
         # More digits than Python is willing to print.

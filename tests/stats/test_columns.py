@@ -1,11 +1,10 @@
-"""Columns that go together, and groups."""
+"""Checks of columns and groups."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
 from recombine.stats.columns import codes, less_group_means, numbers
@@ -15,7 +14,7 @@ from recombine.stats.columns import codes, less_group_means, numbers
     "columns, said",
     [
         ({"x": [1.0, 2.0], "y": [1.0]}, r"'x': \(2,\), 'y': \(1,\)"),
-        ({"x": [[1.0], [2.0]]}, "Flat columns"),
+        ({"x": [[1.0], [2.0]]}, "flat columns"),
         ({"x": [1.0, np.nan], "y": [1.0, 2.0]}, "1 of 2 values of 'x' are not finite"),
         ({"x": [1.0]}, "At least 2 points are needed, got 1"),
     ],
@@ -29,7 +28,7 @@ def test_codes():
     numbered, groups = codes(["b", "a", "b"], 3)
     assert numbered.tolist() == [1, 0, 1]
     assert groups.tolist() == ["a", "b"]
-    with pytest.raises(BadInput, match="one label for each point"):
+    with pytest.raises(BadInput, match="one label per point"):
         codes(["a"], 2)
 
 

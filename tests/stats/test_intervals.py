@@ -1,11 +1,10 @@
-"""Intervals: exact where a formula exists, and covering where only a simulation can tell."""
+"""Intervals: exact where a formula exists, with the right coverage in simulations."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from recombine.errors import BadInput
@@ -91,13 +90,11 @@ def test_other_bad_input_is_refused():
         t_interval([1.0, 2.0], level=95)
     with pytest.raises(BadInput, match="average within each replicate"):
         t_interval(np.ones((4, 2)))
-    with pytest.raises(BadInput, match="one number for each sample"):
+    with pytest.raises(BadInput, match="one number per sample"):
         bootstrap_interval([1.0, 2.0, 3.0], lambda samples: np.median(samples, axis=-1, keepdims=True))
     with pytest.raises(BadInput, match="is nan, not a finite number"):
         bootstrap_interval([0.0, 0.0], lambda samples: np.full(len(samples), np.nan))
-    with pytest.raises(
-        BadInput, match=r"not finite in .* resamples"
-    ):  # two points: half the lines have no slope
+    with pytest.raises(BadInput, match=r"not finite in .* resamples"):  # two points: half the lines have no slope
         bootstrap_interval([[0.0, 0.0], [1.0, 1.0]], slope)
 
 

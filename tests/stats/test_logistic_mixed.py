@@ -1,4 +1,4 @@
-"""Logistic regression with levels of groups: against scikit-learn, against brute force, and by simulation."""
+"""Mixed logistic regression: against scikit-learn, against numerical integration, and by simulation."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import integrate, optimize, special
 from sklearn.linear_model import LogisticRegression
 
@@ -50,7 +49,7 @@ def test_without_spread_it_is_ordinary_regression(seed, unit):
 
 
 @pytest.mark.parametrize("penalty", [0.5, 5.0])
-def test_a_penalty_is_that_of_ridge(penalty):
+def test_the_penalty_equals_that_of_scikit_learn(penalty):
     columns, y, group = simulated(np.random.default_rng(1), spread=0.0)
     found = fit_logistic_mixed(columns, y, group, spread=0.0, penalty=penalty)
     table = np.column_stack(list(columns.values()))
@@ -149,11 +148,11 @@ def test_differences_of_weights():
     assert error == pytest.approx(two.error("between"), rel=1e-3)
 
 
-def test_what_tells_without_error_needs_a_penalty():
+def test_a_column_that_separates_the_outcomes_needs_a_penalty():
     rng = np.random.default_rng(8)
     x = rng.normal(size=60)
     y = (x > 0).astype(float)
-    with pytest.raises(BadInput, match="'x' tells outcomes apart"):
+    with pytest.raises(BadInput, match="'x' separates the outcomes"):
         fit_logistic_mixed({"x": x}, y, np.arange(60) // 2, spread=0.0)
     found = fit_logistic_mixed({"x": x}, y, np.arange(60) // 2, spread=0.0, penalty=0.1)
     assert 1 < found.weights[0] < 30 and math.isfinite(found.error("x"))
@@ -166,13 +165,13 @@ def test_what_tells_without_error_needs_a_penalty():
         ({"y": np.linspace(0, 1, 24)}, "0 or 1"),
         ({"penalty": -1.0}, "0 or more"),
         ({"spread": -1.0}, "0 or more"),
-        ({"group": [1, 2]}, "one label for each|has shape"),
-        ({"columns": {"a": np.arange(24), "b": 3 - 2 * np.arange(24)}}, "'b' says nothing"),
-        ({"columns": {"a": np.ones(24)}}, "'a' says nothing"),
+        ({"group": [1, 2]}, "one label per point|has shape"),
+        ({"columns": {"a": np.arange(24), "b": 3 - 2 * np.arange(24)}}, "'b' is constant, or a linear"),
+        ({"columns": {"a": np.ones(24)}}, "'a' is constant, or a linear"),
         ({"columns": {"a": np.full(24, np.nan)}}, "not finite"),
     ],
 )
-def test_what_cannot_be_fitted(changes, said):
+def test_what_cannot_be_fitted_is_refused(changes, said):
     columns, y, group = simulated(np.random.default_rng(9), groups=8, each=3)
     given = {"columns": columns, "y": y, "group": group} | changes
     with pytest.raises(BadInput, match=said):

@@ -1,11 +1,10 @@
-"""Slopes within crossed groups, against regressions with a column for each group."""
+"""Slopes within crossed groups, against regressions with dummy variables."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
 from recombine.stats.columns import codes
@@ -23,9 +22,7 @@ def crossed(rng, replicates=12, sizes=4, each=2, slope=0.5, differing=0.3):
 
 
 def dummies(*factors):
-    return np.concatenate(
-        [(factor[:, None] == np.unique(factor)).astype(float) for factor in factors], axis=1
-    )
+    return np.concatenate([(factor[:, None] == np.unique(factor)).astype(float) for factor in factors], axis=1)
 
 
 def ordinary(y, *columns):
@@ -34,7 +31,7 @@ def ordinary(y, *columns):
 
 @given(st.integers(0, 10_000), st.integers(1, 3))
 @settings(derandomize=True, deadline=None, max_examples=40)
-def test_within_is_what_dummies_leave(seed, number):
+def test_within_equals_residuals_of_dummy_regression(seed, number):
     rng = np.random.default_rng(seed)
     values = rng.normal(size=40)
     factors = [rng.integers(3 + index, size=40) for index in range(number)]
@@ -55,9 +52,7 @@ def test_the_slope_is_that_with_dummies(seed):
     found = within_slope(x, y, factors, replicate)
     assert found.slope.estimate == pytest.approx(ordinary(y, x, dummies(size, replicate))[0], abs=1e-8)
     found = within_slope(x, y, factors, replicate, [covariate])
-    assert found.slope.estimate == pytest.approx(
-        ordinary(y, x, covariate, dummies(size, replicate))[0], abs=1e-8
-    )
+    assert found.slope.estimate == pytest.approx(ordinary(y, x, covariate, dummies(size, replicate))[0], abs=1e-8)
     plain = within_slope(x, y, {}, replicate)
     assert plain.slope.estimate == pytest.approx(ordinary(y, x, np.ones(len(x)))[0])
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from recombine.errors import BadInput
 from recombine.stats.columns import codes
-from recombine.stats.rank import partial_rank, ranks_within, within_group_correlation
+from recombine.stats.rank import partial_rank, ranks_within
 
-points = st.lists(
-    st.tuples(st.integers(-3, 3), st.integers(-3, 3), st.integers(0, 2)), min_size=6, max_size=25
-)
+points = st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3), st.integers(0, 2)), min_size=6, max_size=25)
 
 
 @given(points)
@@ -41,19 +38,6 @@ def test_one_group_is_spearman(given_points):
     assert -1 <= found.low <= found.estimate <= found.high <= 1
 
 
-@given(points)
-@settings(derandomize=True, deadline=None)
-def test_each_group_is_spearman(given_points):
-    x, y, labels = (np.array(column, dtype=float) for column in zip(*given_points, strict=True))
-    found = within_group_correlation(x, y, labels)
-    for label, ours in zip(np.unique(labels), found, strict=True):
-        inside = labels == label
-        if inside.sum() < 3 or np.ptp(x[inside]) == 0 or np.ptp(y[inside]) == 0:
-            assert np.isnan(ours)
-        else:
-            assert ours == pytest.approx(stats.spearmanr(x[inside], y[inside]).statistic)
-
-
 def simpson(rng, groups=6, size=40):
     """Both follow the group, and nothing else joins them."""
     group = np.repeat(np.arange(groups), size)
@@ -66,7 +50,6 @@ def test_a_common_cause_is_taken_out():
     assert stats.spearmanr(x, y).statistic > 0.9
     found = partial_rank(x, y, group)
     assert found.low < 0 < found.high and abs(found.estimate) < 0.15
-    assert abs(within_group_correlation(x, y, group).mean()) < 0.15
     # As a covariate, in one group, it is taken out as well (nearly: as ranks, on a line).
     assert abs(partial_rank(x, y, np.zeros(len(x)), [group]).estimate) < 0.3
 
@@ -92,9 +75,7 @@ def test_covariates_are_taken_out_as_by_the_formula():
     assert found.estimate == pytest.approx(expected)
     # n - 3, and one less for the covariate.
     half = 1.959964 * np.sqrt((1 + expected**2 / 2) / 46)
-    assert np.arctanh([found.low, found.high]) == pytest.approx(
-        np.arctanh(expected) + half * np.array([-1, 1])
-    )
+    assert np.arctanh([found.low, found.high]) == pytest.approx(np.arctanh(expected) + half * np.array([-1, 1]))
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.6])

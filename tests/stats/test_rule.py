@@ -1,4 +1,4 @@
-"""The rule: against a slow reading of its definition, and wrong no more often than it promises."""
+"""The rule: against a slow implementation of its definition, with error rates as promised."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from scipy import stats
 
 from recombine.stats.intervals import mean_and_error
-from recombine.stats.rule import Direction, Word, decide
+from recombine.stats.rule import Direction, Outcome, decide
 
 DIRECTIONS = get_args(Direction)
 MARGIN = 0.5
@@ -46,12 +45,12 @@ def interval(mean, error, n, alpha):
 
 @given(directions, means, errors, counts, margins)
 @settings(derandomize=True, deadline=None, max_examples=150)
-def test_words_and_p_are_those_of_the_definition(direction, mean, error, n, margin):
+def test_outcomes_and_p_follow_the_definition(direction, mean, error, n, margin):
     found = decide(direction, mean, error, n, margin)
-    assert found.word == slow_word(direction, found.low, found.high, margin)
+    assert found.outcome == slow_word(direction, found.low, found.high, margin)
     np.testing.assert_allclose([found.low, found.high], interval(mean, error, n, 0.05), rtol=1e-9, atol=1e-12)
     # p is the smallest alpha that still gives the word (the wanted one where there is none).
-    word = str(found.word)
+    word = str(found.outcome)
     if word == "inconclusive":
         word = "equivalent" if direction == "equivalent" else "supported"
     else:
@@ -67,14 +66,14 @@ def test_without_variance_the_interval_is_a_point(direction, mean, margin):
     margin = margin if direction in ("above", "below") else abs(margin)
     found = decide(direction, mean, 0.0, 5, margin)
     assert found.low == found.high == mean
-    assert found.word == slow_word(direction, mean, mean, margin)
-    assert found.p == (1 if found.word == "inconclusive" else 0)
+    assert found.outcome == slow_word(direction, mean, mean, margin)
+    assert found.p == (1 if found.outcome == "inconclusive" else 0)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_without_variance_on_the_margin(direction):
     found = decide(direction, MARGIN, 0.0, 5, MARGIN)
-    assert found.word == ("inconclusive" if direction in ("above", "below") else "equivalent")
+    assert found.outcome == ("inconclusive" if direction in ("above", "below") else "equivalent")
 
 
 @given(means, errors, counts, margins)
@@ -82,17 +81,17 @@ def test_without_variance_on_the_margin(direction):
 def test_mirror_images(mean, error, n, margin):
     for one, other, theirs in (("greater", "less", margin), ("above", "below", -margin)):
         first, second = decide(one, mean, error, n, margin), decide(other, -mean, error, n, theirs)
-        assert (first.word, first.p) == (second.word, second.p)
+        assert (first.outcome, first.p) == (second.outcome, second.p)
         assert (first.low, first.high) == (-second.high, -second.low)
     first, second = (decide("equivalent", sign * mean, error, n, margin) for sign in (1, -1))
-    assert (first.word, first.p) == (second.word, second.p)
+    assert (first.outcome, first.p) == (second.outcome, second.p)
 
 
 @given(st.sampled_from(["greater", "less", "equivalent"]), means, errors, counts, margins, margins)
 @settings(derandomize=True, deadline=None)
 def test_a_wider_margin_only_weakens(direction, mean, error, n, margin, more):
     """It never turns a finding round, and only ever moves words towards equivalence."""
-    narrow, wide = (str(decide(direction, mean, error, n, m).word) for m in (margin, margin + more))
+    narrow, wide = (str(decide(direction, mean, error, n, m).outcome) for m in (margin, margin + more))
     allowed = {
         "supported": {"supported", "inconclusive", "equivalent"},
         "contradicted": {"contradicted", "inconclusive", "equivalent"},
@@ -107,13 +106,13 @@ def test_a_wider_margin_only_weakens(direction, mean, error, n, margin, more):
 def test_units_do_not_matter(direction, mean, error, n, margin, power):
     first = decide(direction, mean, error, n, margin)
     second = decide(direction, *(np.ldexp([mean, error], power)), n, np.ldexp(margin, power))
-    assert first.word == second.word
+    assert first.outcome == second.outcome
     assert first.p == pytest.approx(second.p)
 
 
 def test_arrays_broadcast():
     found = decide("greater", np.zeros((3, 1)), np.ones(4), 12, 0.1)
-    assert found.word.shape == found.low.shape == found.high.shape == found.p.shape == (3, 4)
+    assert found.outcome.shape == found.low.shape == found.high.shape == found.p.shape == (3, 4)
 
 
 SHAPES = {
@@ -130,8 +129,8 @@ def noise(n, shape):
 
 def rates(direction, truth, n, spread, shape="normal"):
     """How often each word is given to the mean of n effects around a known truth."""
-    words = decide(direction, *mean_and_error(truth + spread * noise(n, shape)), n, MARGIN).word
-    return {word: float(np.mean(words == word)) for word in get_args(Word)}
+    words = decide(direction, *mean_and_error(truth + spread * noise(n, shape)), n, MARGIN).outcome
+    return {word: float(np.mean(words == word)) for word in get_args(Outcome)}
 
 
 FALSE_WORDS = [
@@ -157,7 +156,7 @@ FALSE_WORDS = [
 @pytest.mark.parametrize("n", [4, 12])
 @pytest.mark.parametrize("spread", [0.1, 1.0])
 @pytest.mark.parametrize("direction, truth, false", FALSE_WORDS)
-def test_false_words_are_rare(direction, truth, false, n, spread):
+def test_false_outcomes_are_rare(direction, truth, false, n, spread):
     found = rates(direction, truth, n, spread)
     # Both sides of `above` and `below` at the threshold are false there, so their two halves of alpha add up to
     # alpha itself; the allowance is 3 standard errors of the simulation.
@@ -168,7 +167,7 @@ def test_false_words_are_rare(direction, truth, false, n, spread):
 
 @pytest.mark.parametrize("shape", ["skewness 0.7", "skewness -0.7"])
 @pytest.mark.parametrize("direction, truth, false", FALSE_WORDS)
-def test_false_words_are_rare_with_skewed_effects(direction, truth, false, shape):
+def test_false_outcomes_are_rare_with_skewed_effects(direction, truth, false, shape):
     """All of the error is then on one side: .042 instead of .025 here, .052 at a skewness of 1."""
     found = rates(direction, truth, 12, 0.2, shape)
     for word in false:

@@ -1,11 +1,10 @@
-"""Laws: recovered where they are known, the same as scipy's, intervals that cover, and questions that are refused."""
+"""Scaling laws: recovered from data, equal to scipy's fits, with intervals that cover."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import optimize
 
 from recombine.errors import BadInput
@@ -59,12 +58,9 @@ def test_the_cost_is_as_small_as_that_of_scipy(seed, sizes):
             total = total + np.exp(amplitude) * size ** -np.exp(power)
         return np.log(total) - np.log(loss)
 
-    starts = [
-        [np.log(floor)] + [1.0, np.log(power)] * len(sizes) for floor in (0.01, 0.1) for power in (0.3, 0.8)
-    ]
+    starts = [[np.log(floor)] + [1.0, np.log(power)] * len(sizes) for floor in (0.01, 0.1) for power in (0.3, 0.8)]
     theirs = min(
-        optimize.least_squares(residuals, start, loss="huber", f_scale=KNEE, max_nfev=2000).cost
-        for start in starts
+        optimize.least_squares(residuals, start, loss="huber", f_scale=KNEE, max_nfev=2000).cost for start in starts
     )
     law = fit_law(loss, *sizes, resamples=2)
     terms = [law.data] + ([] if law.size is None else [law.size])
@@ -102,7 +98,7 @@ def test_forecasts_are_refused_too_far_out():
         with pytest.raises(BadInput, match="more than 4 times"):
             forecast(law, *sizes)
         assert forecast(law, *sizes, beyond=True).median > 0
-    with pytest.raises(BadInput, match="say for how many parameters"):
+    with pytest.raises(BadInput, match="give the number of parameters"):
         forecast(law, 100)
     with pytest.raises(BadInput, match="leave parameters out"):
         forecast(fit_law(truth(NUMBER), NUMBER, resamples=2), 100, 1e3)
@@ -118,7 +114,7 @@ def test_wider_levels_give_wider_forecasts():
     assert wide.low < narrow.low < narrow.median == wide.median < narrow.high < wide.high
 
 
-def test_needed_turns_a_forecast_round():
+def test_needed_inverts_a_forecast():
     number = np.repeat(NUMBER, 3)
     law = fit_law(noisy(np.random.default_rng(1), 0.01, number), number)
     found = needed(law, truth(3000.0))
@@ -128,7 +124,7 @@ def test_needed_turns_a_forecast_round():
     assert needed(law, 1.0).status == "already reached"
     below = needed(law, 0.02)
     assert (below.status, below.number, below.high) == ("below the floor", np.inf, np.inf)
-    with pytest.raises(BadInput, match=r"fitted up to 1280 and may be asked up to 5120"):
+    with pytest.raises(BadInput, match=r"fitted up to 1280 and extrapolates up to 5120"):
         needed(law, truth(20_000.0))
     guess = needed(law, truth(20_000.0), beyond=True)
     assert guess.number == pytest.approx(20_000, rel=0.5)
@@ -147,7 +143,7 @@ def test_needed_depends_on_the_parameters():
     assert needed(law, 0.12, 1e4).status == "below the floor"
 
 
-def test_a_far_end_is_left_open():
+def test_an_interval_that_ends_beyond_the_reach_is_open():
     law = fit_law(noisy(np.random.default_rng(0), 0.05, NUMBER), NUMBER)
     found = needed(law, law.floor + law.data[0] * 4500 ** -law.data[1])
     assert found.number == pytest.approx(4500) and found.high == np.inf

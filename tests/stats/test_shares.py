@@ -1,4 +1,4 @@
-"""Shares where answers belong together."""
+"""Shares of answers in groups."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from recombine.stats.prediction import wilson
 from recombine.stats.shares import clustered_share
 
 
-def test_answers_of_their_own_have_wilsons_interval():
+def test_independent_answers_have_wilsons_interval():
     values = np.array([1, 1, 0, 1, 0, 0, 0, 0])
     found = clustered_share(values, np.arange(8))
     assert found.estimate == 3 / 8 and (found.low, found.high) == wilson(3 / 8, 8)
@@ -23,7 +23,7 @@ def test_answers_that_are_all_the_same_within_groups_count_once():
     assert copied.high - copied.low == pytest.approx(once.high - once.low, rel=0.05)
 
 
-def test_nothing_but_right_answers():
+def test_all_answers_right():
     found = clustered_share(np.ones(100), np.repeat(np.arange(10), 10))
     assert (found.estimate, found.low, found.high) == (1.0, *wilson(1.0, 10))
 
@@ -42,6 +42,6 @@ def test_it_covers_where_groups_differ():
     assert 0.92 <= held / 400 <= 0.98 and naive / 400 < 0.85
 
 
-def test_what_is_no_share():
-    with pytest.raises(BadInput, match="zeros and ones"):
+def test_values_other_than_0_and_1_are_refused():
+    with pytest.raises(BadInput, match="values of 0 or 1"):
         clustered_share([0.5], [1])

@@ -1,15 +1,14 @@
-"""Where a curve reaches a threshold, and slopes of sizes of which some were never reached."""
+"""The size at which a curve reaches a threshold, and slopes with censored sizes."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import optimize, stats
 
 from recombine.errors import BadInput
-from recombine.stats.threshold import Reached, censored_slope, reached
+from recombine.stats.threshold import Reached, censored_slope, power_law, reached
 
 SIZES = [10.0, 20.0, 40.0, 80.0]
 
@@ -58,10 +57,7 @@ def test_bad_curves_are_refused():
         reached(SIZES, [0, 1, 2, 3], np.nan)
 
 
-@given(
-    st.lists(st.tuples(st.floats(-100, 100), st.floats(-100, 100)), min_size=4, max_size=15),
-    st.floats(0.5, 0.99),
-)
+@given(st.lists(st.tuples(st.floats(-100, 100), st.floats(-100, 100)), min_size=4, max_size=15), st.floats(0.5, 0.99))
 @settings(derandomize=True, deadline=None)
 def test_without_censoring_it_is_least_squares(points, level):
     x, y = (np.round(column, 3) for column in zip(*points, strict=True))
@@ -96,12 +92,7 @@ def test_it_is_the_maximum_of_the_likelihood(seed):
     censored = np.where(hidden > 1.8, "right", np.where(hidden < 0.3, "left", "no")).tolist()
     y = np.clip(hidden, 0.3, 1.8)
     found = optimize.minimize(
-        negative_likelihood,
-        [1.0, 0.0, 0.0],
-        (x, y, censored),
-        "Nelder-Mead",
-        tol=1e-10,
-        options={"maxiter": 5000},
+        negative_likelihood, [1.0, 0.0, 0.0], (x, y, censored), "Nelder-Mead", tol=1e-10, options={"maxiter": 5000}
     )
     ours = censored_slope(x, y, censored)
     assert [ours.intercept, ours.slope.estimate] == pytest.approx(found.x[:2], abs=1e-5)
@@ -155,13 +146,18 @@ def test_an_exact_line():
 
 
 def test_too_little_is_refused():
-    for censored, x in (
-        (["no", "no", "right", "right"], [1, 2, 3, 4]),
-        (["no"] * 3 + ["left"], [1, 1, 1, 2]),
-    ):
-        with pytest.raises(BadInput, match="at least 3 uncensored points at 2 places"):
+    for censored, x in ((["no", "no", "right", "right"], [1, 2, 3, 4]), (["no"] * 3 + ["left"], [1, 1, 1, 2])):
+        with pytest.raises(BadInput, match="at least 3 uncensored points at 2 different x"):
             censored_slope(x, [1, 2, 3, 4], censored)
     with pytest.raises(BadInput, match="did you mean 'right'"):
         censored_slope([1, 2, 3, 4], [1, 2, 3, 4], ["no", "no", "no", "rihgt"])
-    with pytest.raises(BadInput, match="4 points, but 3 words"):
+    with pytest.raises(BadInput, match="4 points, but 3 entries"):
         censored_slope([1, 2, 3, 4], [1, 2, 3, 4], ["no"] * 3)
+
+
+def test_a_power_law_is_a_line_of_logarithms() -> None:
+    x = np.array([10, 14, 20] * 2)
+    line = power_law(x, 3.0 * x**2.5, ["no"] * 6)
+    assert line is not None and line.slope.estimate == pytest.approx(2.5)
+    assert np.exp(line.intercept) == pytest.approx(3.0)
+    assert power_law(x, 3.0 * x**2.5, ["right"] * 6) is None

@@ -1,4 +1,4 @@
-"""Claims, judging them one by one, and settling them together."""
+"""Claims: judged one by one, and settled together."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from recombine.errors import BadInput
@@ -58,7 +57,7 @@ def test_equal_effects_are_noted():
 
 
 def test_effects_must_be_flat():
-    with pytest.raises(BadInput, match="one effect for each replicate"):
+    with pytest.raises(BadInput, match="one effect per replicate"):
         judge(claim(), [[0.1, 0.2]])
 
 
@@ -86,12 +85,7 @@ def test_record_is_plain():
     fits = judge(claim("fits", role="precondition"), EFFECTS)
     record = settle([judge(claim(needs=("fits",)), EFFECTS), fits])[0].record()
     assert json.loads(json.dumps(record, allow_nan=False)) == record
-    assert {
-        "claim": "better",
-        "study": "study",
-        "verdict": "supported",
-        "needs": ["fits"],
-    }.items() <= record.items()
+    assert {"claim": "better", "study": "study", "verdict": "supported", "needs": ["fits"]}.items() <= record.items()
     assert set(record) >= {
         *("claim", "study", "statement", "role", "verdict", "effect", "interval", "margin", "direction"),
         *("replicates", "primary", "p", "p_adjusted", "note"),
@@ -100,19 +94,15 @@ def test_record_is_plain():
 
 def test_settle_corrects_each_family():
     rng = np.random.default_rng(0)
-    verdicts = [
-        judge(claim(str(index), primary=index % 2 == 0), rng.normal(0.06, 0.02, size=8)) for index in range(9)
-    ]
+    verdicts = [judge(claim(str(index), primary=index % 2 == 0), rng.normal(0.06, 0.02, size=8)) for index in range(9)]
     settled = settle(verdicts)
     p = np.array([verdict.p for verdict in verdicts])
     np.testing.assert_array_equal([verdict.p_adjusted for verdict in settled[0::2]], holm(p[0::2]))
-    np.testing.assert_array_equal(
-        [verdict.p_adjusted for verdict in settled[1::2]], benjamini_hochberg(p[1::2])
-    )
+    np.testing.assert_array_equal([verdict.p_adjusted for verdict in settled[1::2]], benjamini_hochberg(p[1::2]))
 
 
 @pytest.mark.parametrize("others", [0, 6])
-def test_recorded_verdicts_are_settled_anew(others: int):
+def test_recorded_verdicts_can_be_settled_again(others: int):
     rng = np.random.default_rng(1)
     wide = [0.12, 0.06, 0.15, 0.09, np.nan, 0.08]
     verdicts = [
@@ -180,9 +170,7 @@ def test_a_claim_is_settled_once():
 
 effects = st.lists(st.floats(-1, 1) | st.just(float("nan")), max_size=6)
 drafts = st.lists(
-    st.tuples(
-        st.sampled_from(get_args(Direction)), st.booleans(), st.sets(st.integers(0, 5), max_size=2), effects
-    ),
+    st.tuples(st.sampled_from(get_args(Direction)), st.booleans(), st.sets(st.integers(0, 5), max_size=2), effects),
     max_size=6,
 )
 
@@ -192,9 +180,7 @@ drafts = st.lists(
 def test_settling_twice_is_settling_once(drafts):
     """Also when claims need each other in circles, and when only some were settled before."""
     verdicts = [
-        judge(
-            claim(str(index), direction, 0.1, primary=primary, needs=tuple(map(str, sorted(needs)))), values
-        )
+        judge(claim(str(index), direction, 0.1, primary=primary, needs=tuple(map(str, sorted(needs)))), values)
         for index, (direction, primary, needs, values) in enumerate(drafts)
     ]
     once = settle(verdicts)
@@ -211,19 +197,11 @@ def any_false(truths, primary, seed, trials=500):
     """How often settle() lets at least one false word through, and the mean share of false words among all."""
     rng = np.random.default_rng(seed)
     claims = [claim(str(index), margin=0.5, primary=primary) for index in range(len(truths))]
-    true_words = [
-        "supported" if truth > 0.5 else "contradicted" if truth < -0.5 else "equivalent" for truth in truths
-    ]
+    true_words = ["supported" if truth > 0.5 else "contradicted" if truth < -0.5 else "equivalent" for truth in truths]
     some, share = 0, 0.0
     for _ in range(trials):
-        settled = settle(
-            [judge(c, rng.normal(truth, 1, size=12)) for c, truth in zip(claims, truths, strict=True)]
-        )
-        said = [
-            (v.verdict, word)
-            for v, word in zip(settled, true_words, strict=True)
-            if v.verdict != "inconclusive"
-        ]
+        settled = settle([judge(c, rng.normal(truth, 1, size=12)) for c, truth in zip(claims, truths, strict=True)])
+        said = [(v.verdict, word) for v, word in zip(settled, true_words, strict=True) if v.verdict != "inconclusive"]
         false = sum(verdict != word for verdict, word in said)
         some += false > 0
         share += false / max(len(said), 1)

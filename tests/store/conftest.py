@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from recombine.probes.scores import Scores
     from recombine.store.store import Store
     from recombine.training.config import RunConfig
-    from recombine.training.train import Outcome
+    from recombine.training.outcome import Outcome
 
 
 @pytest.fixture(scope="session")
@@ -39,12 +39,10 @@ def ended(small: Callable[..., RunConfig]) -> Callable[..., Outcome]:
     """A run that ended, with weights unlike those of a new network."""
     import jax
 
+    from recombine.training.outcome import Outcome
     from recombine.training.prepare import Setting
-    from recombine.training.train import Outcome
 
-    def make(
-        config: RunConfig | None = None, *, steps: int = 30, shift: float = 0.5, **changes: Any
-    ) -> Outcome:
+    def make(config: RunConfig | None = None, *, steps: int = 30, shift: float = 0.5, **changes: Any) -> Outcome:
         config = small() if config is None else config
         curves = [
             {"step": step, "loss": 1.0 / step, "score_in": 0.01 * step, "score_held_out": 0.005 * step}
@@ -59,7 +57,7 @@ def ended(small: Callable[..., RunConfig]) -> Callable[..., Outcome]:
             "compile_seconds": 0.5,
             "reached": None,
             "failed_at": None,
-            "lanes": 1,
+            "stack_size": 1,
         }
         return Outcome(**(fields | changes))
 

@@ -11,8 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from recombine.errors import BadInput, RecombineError
 from recombine.probes.base import Measured
@@ -118,11 +117,7 @@ def test_damaged_runs_are_left_out_and_half_written_files_too(three, tmp_path, s
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [
-        ("all.rar", "not the name of an archive"),
-        ("no/all.zip", "does not exist"),
-        ("there.zip", "exists already"),
-    ],
+    [("all.rar", "not the name of an archive"), ("no/all.zip", "does not exist"), ("there.zip", "exists already")],
 )
 def test_places_that_cannot_be(three, tmp_path, name, says):
     (tmp_path / "there.zip").write_text("mine")
@@ -171,14 +166,7 @@ def test_a_run_that_was_written_to_meanwhile_is_told(three, tmp_path, small, mon
     assert archive(three, tmp_path / "all.zip", three.run_ids()).changed == (small().run_id,)
 
 
-EVIL = [
-    "../evil",
-    "/etc/evil",
-    "runs/../../evil",
-    "runs/0123456789abcdef/../../../evil",
-    "evil",
-    "runs\\evil",
-]
+EVIL = ["../evil", "/etc/evil", "runs/../../evil", "runs/0123456789abcdef/../../../evil", "evil", "runs\\evil"]
 EVIL += ["runs/0123456789abcdef/..", "C:/evil", "studies/../evil.json", "runs/notarun/manifest.json"]
 
 

@@ -17,6 +17,7 @@ from safetensors.numpy import load_file
 from recombine.errors import BadInput, StoreError
 from recombine.families.lookup import Lookup
 from recombine.models.mlp import MLP
+from recombine.probes.scores import Scores
 from recombine.recipes.fast import Fast
 from recombine.store import files, provenance
 from recombine.store.store import Store
@@ -30,7 +31,7 @@ def test_weights_come_back_bit_for_bit(store, ended):
     outcome = ended()
     store.commit(outcome)
     run = store.load(outcome.config)
-    for before, after in zip(leaves(outcome.network), leaves(run.model), strict=True):
+    for before, after in zip(leaves(outcome.network), leaves(run.network), strict=True):
         assert before.dtype == after.dtype
         assert before.tobytes() == after.tobytes()
 
@@ -40,7 +41,7 @@ def test_a_loaded_model_gives_the_same_outputs(store, ended):
     store.commit(outcome)
     code, inputs = jnp.linspace(0, 1, 8), jnp.linspace(-1, 1, 12).reshape(3, 4)
     # Another Store object: nothing may have been kept in memory.
-    model = Store(store.path).load(outcome.config.run_id).model
+    model = Store(store.path).load(outcome.config.run_id).network
     assert np.array_equal(model(code, inputs), outcome.network(code, inputs))
 
 
@@ -134,7 +135,7 @@ def test_the_first_commit_wins(store, ended):
     store.commit(second)
     run = store.load(first.config)
     assert run.manifest["steps"] == 30
-    assert np.array_equal(leaves(run.model)[0], leaves(first.network)[0])
+    assert np.array_equal(leaves(run.network)[0], leaves(first.network)[0])
     assert list((store.path / "temporary").iterdir()) == []
 
 
@@ -172,7 +173,7 @@ def test_racing_threads_leave_one_whole_run(store, ended, small):
             thread.join()
         run = store.load(config)
         winner = outcomes[run.manifest["steps"] - 1]
-        assert np.array_equal(leaves(run.model)[0], leaves(winner.network)[0])
+        assert np.array_equal(leaves(run.network)[0], leaves(winner.network)[0])
     assert store.problems == []
 
 
@@ -185,7 +186,7 @@ def test_a_failed_run_is_kept_with_its_step_and_without_weights(store, ended):
     assert run.manifest["failed_at"] == 17
     assert not (store.folder(run.run_id) / "weights.safetensors").exists()
     with pytest.raises(StoreError, match="failed at step 17"):
-        _ = run.model
+        _ = run.network
 
 
 def test_curves_that_are_not_finite_can_be_stored(store, ended):
@@ -199,11 +200,7 @@ def test_the_files_are_parquet_safetensors_and_json(store, ended):
     outcome = ended()
     store.commit(outcome)
     folder = store.folder(outcome.config.run_id)
-    assert {path.name for path in folder.iterdir()} == {
-        "manifest.json",
-        "curves.parquet",
-        "weights.safetensors",
-    }
+    assert {path.name for path in folder.iterdir()} == {"manifest.json", "curves.parquet", "weights.safetensors"}
     assert len(load_file(folder / "weights.safetensors")) == len(leaves(outcome.network))
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["files"] == {
@@ -230,3 +227,20 @@ def test_provenance_says_what_and_how_but_not_who_and_where(store, ended, monkey
     assert "some-person" not in text and "some-host" not in text
     assert str(store.path) not in text and str(Path.home()) + "/" not in text
     assert not re.search(r'"(/|~|[A-Za-z]:\\)', text)
+
+
+def test_a_store_and_a_run_show_themselves(store, ended, small):
+    assert repr(store) == f"Store({str(store.path)!r}): runs: 0; studies: none"
+    outcome = ended()
+    store.commit(outcome)
+    store.commit(ended(small(seed=1), failed_at=3))
+    assert repr(store) == f"Store({str(store.path)!r}): runs: 1; failed runs: 1; studies: none"
+    assert "<table>" in store._repr_html_() and str(store.path) in store._repr_html_()
+    run = store.load(outcome.config)
+    assert run.measure(Scores()).summary.keys() >= {"r2_in", "r2_held_out"}
+    store.add_measurement(run.run_id, Scores(), run.measure(Scores()))
+    text = repr(store.load(outcome.config))
+    assert text.startswith(f"run {run.run_id}: 30 steps in 1.5 s\n") and len(text.splitlines()) <= 20
+    for words in ("Random(", "MLP(", "r2_held_out"):
+        assert words in text and words in run._repr_html_()
+    assert repr(store.load(small(seed=1))).startswith(f"run {small(seed=1).run_id}: failed")

@@ -84,7 +84,7 @@ def test_weights_of_the_right_length_that_cannot_be_read_are_an_error_of_the_sto
     path = two.folder(small().run_id) / "weights.safetensors"
     path.write_bytes(b"\xff" * path.stat().st_size)
     with pytest.raises(StoreError, match="cannot be read"):
-        _ = Store(two.path).load(small()).model
+        _ = Store(two.path).load(small()).network
 
 
 def test_curves_of_the_right_length_that_cannot_be_read_are_reported(two, small):

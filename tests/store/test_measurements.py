@@ -12,7 +12,7 @@ from recombine.probes.decodability import Decodability
 from recombine.probes.scores import Scores
 from recombine.store.setting_aside import moved
 from recombine.store.store import Store
-from recombine.training.train import Trainer
+from recombine.training.trainer import Trainer
 
 RESULT = Measured({"r2_in": 0.5, "r2_held_out": 0.25}, {"a": [1, 2], "b": ["x", "y"]})
 
@@ -50,7 +50,7 @@ def test_measurements_are_added_later_without_training(store, ended, small, smal
     folder = store.folder(small().run_id)
     before = {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.iterdir()}
 
-    def train(self, configs, lanes=None):
+    def train(self, configs, stack_size=None):
         assert list(configs) == []
         return iter(())
 
@@ -68,9 +68,7 @@ def test_a_second_sweep_measures_nothing(measured, small, small_scores):
     places_before = [path.stat().st_mtime_ns for path in places(measured, small().run_id, small_scores)]
     sweep = LocalEngine().run(measured, [small()], [small_scores])
     assert sweep.measured == 0
-    assert [
-        path.stat().st_mtime_ns for path in places(measured, small().run_id, small_scores)
-    ] == places_before
+    assert [path.stat().st_mtime_ns for path in places(measured, small().run_id, small_scores)] == places_before
 
 
 DAMAGES = {

@@ -10,8 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from recombine.errors import BadInput, StoreError
 from recombine.probes.base import Measured
@@ -57,10 +56,7 @@ def filled(path, runs, small, chosen):
 
 def contents(path):
     return {
-        one.relative_to(path).as_posix(): (
-            one.read_bytes(),
-            one.stat().st_mtime_ns if "runs" in one.parts else 0,
-        )
+        one.relative_to(path).as_posix(): (one.read_bytes(), one.stat().st_mtime_ns if "runs" in one.parts else 0)
         for one in path.rglob("*")
         if one.is_file()
     }
@@ -80,18 +76,14 @@ def meaning(path):
 
 
 some = st.dictionaries(st.sampled_from(list(SEEDS)), st.sets(st.sampled_from(range(3))))
-fixtures = settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+fixtures = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @fixtures
 @given(one=some, two=some)
 def test_a_merge_holds_the_union_and_again_changes_nothing(runs, small, one, two):
     with tempfile.TemporaryDirectory() as folder:
-        mine, other = (
-            filled(Path(folder) / name, runs, small, chosen) for name, chosen in (("a", one), ("b", two))
-        )
+        mine, other = (filled(Path(folder) / name, runs, small, chosen) for name, chosen in (("a", one), ("b", two)))
         theirs = contents(other.path)
         done = merge(mine, other.path)
         assert len(done.runs) == len(two.keys() - one.keys()) and done.known == len(one.keys() & two.keys())
@@ -101,9 +93,7 @@ def test_a_merge_holds_the_union_and_again_changes_nothing(runs, small, one, two
             numbers = sorted(one.get(seed, set()) | two.get(seed, set()))
             run_id = small(seed=seed).run_id
             names = [path.stem for path, _ in mine.measured(run_id)]
-            assert names == [PROBES[number].name for number in numbers], (
-                "in the order in which they were made"
-            )
+            assert names == [PROBES[number].name for number in numbers], "in the order in which they were made"
         assert done.conflicts == done.problems == mine.problems == []
         once = contents(mine.path)
         again = merge(mine, other.path)
@@ -135,9 +125,7 @@ def test_the_order_of_disjoint_stores_does_not_matter(runs, small, parts):
 @given(one=some, two=some)
 def test_what_overlaps_means_the_same_in_either_order(runs, small, one, two):
     with tempfile.TemporaryDirectory() as folder:
-        stores = [
-            filled(Path(folder) / name, runs, small, chosen) for name, chosen in (("a", one), ("b", two))
-        ]
+        stores = [filled(Path(folder) / name, runs, small, chosen) for name, chosen in (("a", one), ("b", two))]
         results = []
         for order in (stores, stores[::-1]):
             target = Store(Path(folder) / f"merged-{len(results)}")
@@ -168,7 +156,7 @@ def test_other_weights_under_the_same_name_are_kept_out_with_their_measurements(
 def test_equal_weights_in_another_file_are_the_same_run(pair, ended, small):
     mine, other = pair
     mine.commit(ended(small(), seconds=1.0))
-    other.commit(ended(small(), seconds=2.0, lanes=4))
+    other.commit(ended(small(), seconds=2.0, stack_size=4))
     assert merge(mine, other.path).known == 1
     assert mine.load(small()).manifest["seconds"] == 1.0
 
@@ -249,11 +237,7 @@ def test_places_that_cannot_be(pair, tmp_path):
     mine, _ = pair
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "main.tex").write_text("mine")
-    for path, says in (
-        ("nowhere", "no store or archive"),
-        ("mine", "the store itself"),
-        ("thesis", "no store at"),
-    ):
+    for path, says in (("nowhere", "no store or archive"), ("mine", "the store itself"), ("thesis", "no store at")):
         with pytest.raises(BadInput, match=says):
             merge(mine, tmp_path / path)
     assert contents(mine.path) == {"recombine.json": (mine.path.joinpath("recombine.json").read_bytes(), 0)}

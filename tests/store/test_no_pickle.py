@@ -38,14 +38,7 @@ def offences(tree: ast.AST) -> list[str]:
 
 def test_the_check_sees_what_it_looks_for():
     text = "import pickle\nfrom shelve import open\neval('1')\nnp.load('x', allow_pickle=True)\npd.read_pickle('x')"
-    assert set(offences(ast.parse(text))) == {
-        "pickle",
-        "shelve",
-        "eval",
-        "np.load",
-        "allow_pickle",
-        "read_pickle",
-    }
+    assert set(offences(ast.parse(text))) == {"pickle", "shelve", "eval", "np.load", "allow_pickle", "read_pickle"}
 
 
 def test_there_is_source_to_check():

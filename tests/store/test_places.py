@@ -12,9 +12,9 @@ import threading
 import numpy as np
 import pytest
 
-from recombine.errors import StoreError
+from recombine.errors import BadInput, StoreError
 from recombine.store import files
-from recombine.store.store import Store
+from recombine.store.store import Store, load_store
 from recombine.writers import boot, own_name
 
 
@@ -183,7 +183,7 @@ def test_a_full_disk(small_disk, ended, small):
     assert caught.value.exit_code == 2
     again = Store(store.path)
     assert again.run_ids() == [small().run_id] and again.problems == []
-    weight = again.load(small()).model.layers[0].weight
+    weight = again.load(small()).network.layers[0].weight
     assert np.array_equal(weight, first.network.layers[0].weight)
     filler.unlink()
     again.commit(ended(small(seed=1)))
@@ -253,3 +253,16 @@ def test_a_json_file_is_replaced_whole(tmp_path, monkeypatch):
         files.write_json(path, {"new": float("nan")})
     assert json.loads(path.read_text()) == {"old": 1}
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.json"]
+
+
+def test_loading_a_store_that_does_not_exist_says_so_and_creates_nothing(tmp_path, store, ended):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for path, state in ((tmp_path / "none", "does not exist"), (empty, "has no recombine.json")):
+        with pytest.raises(BadInput, match=f"There is no store at .*: the folder {state}") as caught:
+            load_store(path)
+        assert caught.value.exit_code == 2 and "--store" in (caught.value.fix or "")
+    assert not (tmp_path / "none").exists() and list(empty.iterdir()) == []
+    outcome = ended()
+    store.commit(outcome)
+    assert load_store(str(store.path)).run_ids() == [outcome.config.run_id]

@@ -132,17 +132,14 @@ def test_runs_that_others_use_are_known(four, small):
     remember(four, sweep("two", run_ids[1:3]))
     four.write_study(
         "data-scaling-smoke",
-        dict.fromkeys(("profile", "config", "effects", "provenance"))
-        | {"study": "data-scaling", "runs": run_ids[:1]},
+        dict.fromkeys(("profile", "config", "effects", "provenance")) | {"study": "data-scaling", "runs": run_ids[:1]},
     )
     assert used_by_others(four, run_ids, Selection(sweep="one")) == {
         run_ids[0]: "data-scaling-smoke",
         run_ids[1]: "two",
         run_ids[2]: "two",
     }
-    assert (
-        runs_of(four, "study", "data-scaling") == runs_of(four, "study", "data-scaling-smoke") == run_ids[:1]
-    )
+    assert runs_of(four, "study", "data-scaling") == runs_of(four, "study", "data-scaling-smoke") == run_ids[:1]
 
 
 def test_the_size_is_that_of_the_files(four, small):

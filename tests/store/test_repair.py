@@ -8,8 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from recombine.engines.local import LocalEngine
 from recombine.errors import StoreError
@@ -85,7 +84,7 @@ def test_changed_bits_are_seen_though_the_length_is_right(store, run, name, smal
     assert reading.status(run.name) == "complete", "lists look at lengths alone"
     if name == "weights.safetensors":
         with pytest.raises(StoreError, match=r"damaged|cannot be read"):
-            _ = reading.load(small()).model
+            _ = reading.load(small()).network
     else:
         assert set(reading.curves_df()["run"]) == {small(seed=1).run_id} and len(reading.problems) == 1
     (finding,) = Examination(store.path).run()
@@ -136,9 +135,7 @@ def test_a_damaged_measurement_is_set_aside_alone(store, run, small_scores):
     assert "the run is kept" in finding.done
     assert len(Store(store.path).run_ids()) == 2
     assert not store.has_measurement(run.name, small_scores)
-    assert [path.name.rpartition("-")[0] for path in moved(store.path)] == [
-        f"{run.name}-{small_scores.name}.json"
-    ]
+    assert [path.name.rpartition("-")[0] for path in moved(store.path)] == [f"{run.name}-{small_scores.name}.json"]
 
 
 def test_a_table_without_its_record_may_be_another_process_at_work(store, run, small_scores):
@@ -244,9 +241,7 @@ def test_names_never_collide(store, run, monkeypatch):
 
 @settings(max_examples=15, deadline=None, phases=UNSHRUNK, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_whatever_is_damaged_a_sweep_brings_the_store_back(
-    sound, tmp_path_factory, small, small_scores, data
-):
+def test_whatever_is_damaged_a_sweep_brings_the_store_back(sound, tmp_path_factory, small, small_scores, data):
     path = Path(shutil.copytree(sound, tmp_path_factory.mktemp("damaged") / "store"))
     files = sorted(file for file in path.rglob("*") if file.is_file())
     for _ in range(data.draw(st.integers(1, 3), label="damages")):
@@ -277,7 +272,7 @@ def test_whatever_is_damaged_a_sweep_brings_the_store_back(
     assert Examination(path, repair=False).run() == []
     mended = Store(path)
     for run in mended.runs():
-        _ = run.model
+        _ = run.network
         assert set(mended.curves_df([run.run_id])["run"]) == {run.run_id}
     mended.combinations_df()
     assert mended.problems == []

@@ -108,9 +108,7 @@ def scored(tmp_path_factory, small, ended):
 def test_real_scores_agree_between_the_tables(scored):
     run = scored.runs_df().iloc[0]
     frame = scored.combinations_df()
-    assert {"run", "combination", "region", "stratum", "constituents", "parts", "error", "spread"} <= set(
-        frame
-    )
+    assert {"run", "combination", "region", "stratum", "constituents", "parts", "error", "spread"} <= set(frame)
     for region, column in (("trained", "r2_in"), ("held_out", "r2_held_out")):
         part = frame[frame["region"] == region]
         assert 1 - part["error"].sum() / part["spread"].sum() == pytest.approx(run[column], abs=1e-5)
@@ -123,9 +121,7 @@ def test_real_scores_agree_between_the_tables(scored):
 
 def test_real_probes_have_every_site_network_form_and_strength(scored):
     frame = scored.probes_df()
-    assert {"run", "site", "network", "form", "strength", "value", "r2", "control", "selectivity"} <= set(
-        frame
-    )
+    assert {"run", "site", "network", "form", "strength", "value", "r2", "control", "selectivity"} <= set(frame)
     assert set(frame["site"]) == {"encoding", "hidden 1", "hidden 2"}
     assert set(frame["network"]) == {"trained", "untrained"}
     assert set(frame["form"]) == {"intrinsic", "transfer", "in_distribution"}

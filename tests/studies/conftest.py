@@ -9,10 +9,10 @@ import pytest
 
 # Imported in the fixtures, so that JAX starts after tests/conftest.py has said where compiled programs are kept.
 if TYPE_CHECKING:
+    from recombine.design import Study, Tables
+    from recombine.design.run import StudyResult
     from recombine.store.store import Store
-    from recombine.studies.base import Tables
     from recombine.studies.data_scaling import DataScaling
-    from recombine.studies.run import StudyResult
 
 SMALL = [
     "modules=8",
@@ -20,11 +20,11 @@ SMALL = [
     "width=8",
     "depth=1",
     "recipe=paper",
-    "rate=0.01",
+    "learning_rate=0.01",
     "steps=30",
     "tasks=8",
     "samples=4",
-    "every=10",
+    "eval_every=10",
     "validation_tasks=8",
     "numbers=12,20",
     "replicates=2",
@@ -44,37 +44,63 @@ def study() -> DataScaling:
 @pytest.fixture(scope="session")
 def ran(study: DataScaling, tmp_path_factory: pytest.TempPathFactory) -> tuple[StudyResult, Store]:
     """The small study after its runs."""
+    from recombine.design.run import run_study
     from recombine.engines.local import LocalEngine
     from recombine.store.store import Store
-    from recombine.studies.run import run_study
+    from recombine.training.program import shared_compiler
 
+    shared_compiler.cache_clear()  # A test counts what the study compiles.
     store = Store(tmp_path_factory.mktemp("study") / "store")
     return run_study(study, "smoke", store, LocalEngine()), store
 
 
-Score = Callable[[str, int, int], dict[str, Any]]
+Score = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 @pytest.fixture(scope="session")
-def tables() -> Callable[..., Tables]:
-    """Tables of a study whose scores are a given function of family, number and replicate.
+def made() -> Callable[..., Tables]:
+    """Tables of a study made by hand: `made(study, score, curves=..., combinations=...)`.
 
-    The scores may hold `curve`, a list of (step, loss, score_held_out), and `status`.
+    `score` maps the labels of a run (`arm`, the axes, `replicate`) to its columns. Other tables are frames with a column
+    `run`; a function makes one frame per run from its labels, and gets the labels only.
     """
     import pandas as pd
 
-    from recombine.studies.base import Tables
+    from recombine.design import Tables
 
-    def make(study: DataScaling, score: Score) -> Tables:
-        runs, curves = [], []
-        for config, labels in study.runs():
-            values = dict(score(labels["family"], labels["number"], labels["replicate"]))
-            curve = values.pop("curve", [(10, 1.0, 0.0), (20, 0.5, values.get("r2_held_out"))])
-            runs.append({"run": config.run_id, "status": "complete"} | labels | values)
-            for step, loss, held_out in curve:
-                point = {"step": step, "loss": loss, "score_in": 0.0, "score_held_out": held_out}
-                curves.append({"run": config.run_id} | labels | point)
-        empty = pd.DataFrame({"run": []})
-        return Tables(pd.DataFrame(runs), empty, empty, pd.DataFrame(curves))
+    def make(study: Study, score: Score, **frames: Any) -> Tables:
+        runs = study.design.runs
+        labels = pd.DataFrame([{"run": config.run_id} | names for config, names in runs])
+        rows = [{"run": config.run_id, "status": "complete"} | dict(score(names)) for config, names in runs]
+        named = {"runs": pd.DataFrame(rows).drop_duplicates("run")}
+        for name, frame in frames.items():
+            if callable(frame):
+                parts = [frame(names).assign(run=config.run_id) for config, names in runs]
+                frame = pd.concat([part for part in parts if len(part)] or parts, ignore_index=True)
+            named[name.replace("_", "-")] = frame
+        return Tables.from_frames(labels, named)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def effects() -> Callable[[Study, Tables], dict[str, Any]]:
+    """The effects of a study's claims by name: `effects(study, tables)["rises"]` has one number per replicate."""
+
+    def compute(study: Study, tables: Tables) -> dict[str, Any]:
+        return {effect.claim.name: effect.values for effect in study.design.effects(tables)}
+
+    return compute
+
+
+@pytest.fixture(scope="session")
+def words() -> Callable[[Study, Tables], dict[str, str]]:
+    """The verdicts of a study alone by claim: `words(study, tables)["rises"]` is `supported`, say."""
+
+    def compute(study: Study, tables: Tables) -> dict[str, str]:
+        from recombine.stats.verdicts import settle
+
+        judged = settle([effect.judge() for effect in study.design.effects(tables)])
+        return {verdict.claim.name: verdict.verdict for verdict in judged}
+
+    return compute

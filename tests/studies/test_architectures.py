@@ -11,9 +11,7 @@ import pytest
 from recombine.errors import BadInput
 from recombine.overrides import apply, validate
 from recombine.stats.threshold import Reached
-from recombine.stats.verdicts import settle
 from recombine.studies.architectures import NETWORKS, Architectures, doublings
-from recombine.studies.base import Tables
 from recombine.studies.data_scaling import DataScaling
 
 NEEDED = {"mlp": 100, "transformer": 50, "hypernetwork": 40}
@@ -25,32 +23,28 @@ def score(network, number):
     return 0.8 + 0.3 * math.log2(number / NEEDED[network])
 
 
-def tables(study, noise=0.0, **changed):
-    """Scores as the literature has them. `changed` maps a column to a function of labels and value."""
-    draw = np.random.default_rng(0)
-    rows = []
-    for config, labels in study.runs():
-        wobble = noise * draw.standard_normal(3)
-        if labels["family"] == "lookup":
-            values = {"r2_in": 0.8, "r2_held_out": -1.0, "correlation_held_out": wobble[2]}
-        else:
-            values = {"r2_in": 0.95, "r2_held_out": score(labels["network"], labels["number"])}
-        values["r2_in"] += wobble[0]
-        values["r2_held_out"] += wobble[1]
-        for name, change in changed.items():
-            values[name] = change(labels, values.get(name))
-        rows.append({"run": config.run_id, "status": "complete"} | labels | values)
-    empty = pd.DataFrame({"run": []})
-    return Tables(pd.DataFrame(rows), empty, empty, empty)
+@pytest.fixture(scope="module")
+def tables(made):
+    """Scores as in the literature. `changed` maps a column to a function of labels and value; runs that fulfil `missing`
+    are absent."""
 
+    def build(study, noise=0.0, missing=lambda labels: False, **changed):
+        draw = np.random.default_rng(0)
 
-def effects(study, frames):
-    return {effect.claim.name: effect.values for effect in study.effects(frames)}
+        def run(labels):
+            wobble = noise * draw.standard_normal(3)
+            if labels["arm"] == "lookup":
+                values = {"r2_in": 0.8, "r2_held_out": -1.0, "correlation_held_out": wobble[2]}
+            else:
+                values = {"r2_in": 0.95, "r2_held_out": score(labels["network"], labels["number"])}
+            values["r2_in"] += wobble[0]
+            values["r2_held_out"] += wobble[1]
+            values |= {name: change(labels, values.get(name)) for name, change in changed.items()}
+            return {} if missing(labels) else values
 
+        return made(study, run)
 
-def judged(study, frames):
-    found = settle([effect.judge() for effect in study.effects(frames)])
-    return {verdict.claim.name: verdict for verdict in found}
+    return build
 
 
 @pytest.fixture(scope="module")
@@ -62,29 +56,25 @@ def laptop():
 
 
 def test_the_laptop_has_twelve_replicates_of_every_cell(laptop):
-    labels = pd.DataFrame([labels for _, labels in laptop.runs()])
+    labels = pd.DataFrame([labels for _, labels in laptop.design.runs])
     assert not labels.duplicated().any()
-    assert (labels.groupby(["family", "network", "number"]).size() == 12).all()
+    assert (labels.groupby(["arm", "network", "number"]).size() == 12).all()
     assert len(labels) == 12 * (3 * 3 + 3)
-    control = labels[labels["family"] == "lookup"]
+    control = labels[labels["arm"] == "lookup"]
     assert set(control["number"]) == {40} and set(control["network"]) == set(NETWORKS)
 
 
 def test_the_plain_runs_are_those_of_data_scaling():
-    shared = {config.run_id for config, _ in DataScaling.profile("laptop").runs()}
-    own = {
-        config.run_id
-        for config, labels in Architectures.profile("laptop").runs()
-        if labels["network"] == "mlp"
-    }
-    assert own <= shared
+    runs = Architectures.profile("laptop").design.runs
+    own = {config.run_id for config, labels in runs if labels["network"] == "mlp"}
+    assert own <= set(DataScaling.profile("laptop").design.run_ids)
 
 
 def test_networks_of_a_replicate_differ_in_the_model_alone(laptop):
     by_cell = {}
-    for config, labels in laptop.runs():
+    for config, labels in laptop.design.runs:
         assert config.model == getattr(laptop, labels["network"])
-        cell = labels["family"], labels["number"], labels["replicate"]
+        cell = labels["arm"], labels["number"], labels["replicate"]
         rest = config.model_copy(update={"model": laptop.mlp})
         assert by_cell.setdefault(cell, rest) == rest
 
@@ -92,10 +82,10 @@ def test_networks_of_a_replicate_differ_in_the_model_alone(laptop):
 @pytest.mark.parametrize("profile", ["smoke", "demo", "laptop", "paper"])
 def test_every_profile_is_well_formed(profile):
     study = Architectures.profile(profile)
-    runs = study.runs()
-    assert len({config.run_id for config, _ in runs}) == len(runs)
-    for config, labels in runs:
-        assert config.support.number == labels["number"] and config.family.kind == labels["family"]
+    assert len(study.design.run_ids) == len(study.design.runs)
+    for config, labels in study.design.runs:
+        assert config.support.number == labels["number"] and config.support.reserve == study.reserve
+        assert config.family == (study.control if labels["arm"] == "lookup" else study.base.family)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +105,7 @@ def test_studies_that_make_no_sense_are_refused(given, message):
 # The effects
 
 
-def test_effects_are_computed_as_stated(laptop):
+def test_effects_are_computed_as_stated(laptop, tables, effects):
     found = effects(laptop, tables(laptop))
     expected = {
         "transformer-needs-fewer": 1.0,
@@ -134,58 +124,57 @@ def test_effects_are_computed_as_stated(laptop):
         np.testing.assert_allclose(found[name], np.full(12, value), atol=1e-9, err_msg=name)
 
 
-def test_when_structure_helps_every_claim_is_supported(laptop):
-    found = judged(laptop, tables(laptop, noise=0.02))
-    assert {name: one.verdict for name, one in found.items()} == {
-        name: one.claim.wanted for name, one in found.items()
-    }
-    assert [name for name, one in found.items() if one.claim.primary] == ["transformer-needs-fewer"]
+def test_when_structure_helps_every_claim_is_supported(laptop, tables, words):
+    wanted = {claim.name: claim.of(laptop.kind).wanted for claim in laptop.design.claims}
+    assert words(laptop, tables(laptop, noise=0.02)) == wanted
+    primary = [claim.name for claim in laptop.design.claims if claim.primary]
+    assert primary == ["transformer-needs-fewer"]
 
 
-def test_a_transformer_that_needs_more_contradicts(laptop):
+def test_a_transformer_that_needs_more_contradicts(laptop, tables, effects, words):
     def swapped(labels, value):
-        if labels["network"] == "transformer" and labels["family"] != "lookup":
+        if labels["network"] == "transformer" and labels["arm"] == "main":
             return score("mlp", labels["number"]) - 0.15
         return value
 
     found = effects(laptop, tables(laptop, r2_held_out=swapped))
     np.testing.assert_allclose(found["transformer-needs-fewer"], -0.5)
-    verdicts = judged(laptop, tables(laptop, noise=0.01, r2_held_out=swapped))
-    assert verdicts["transformer-needs-fewer"].verdict == "contradicted"
+    verdicts = words(laptop, tables(laptop, noise=0.01, r2_held_out=swapped))
+    assert verdicts["transformer-needs-fewer"] == "contradicted"
 
 
-def test_networks_that_did_not_fit_decide_nothing(laptop):
+def test_networks_that_did_not_fit_decide_nothing(laptop, tables, words):
     def poor(labels, value):
-        return 0.5 if labels["network"] == "transformer" and labels["family"] != "lookup" else value
+        return 0.5 if labels["network"] == "transformer" and labels["arm"] == "main" else value
 
-    found = judged(laptop, tables(laptop, noise=0.01, r2_in=poor))
-    assert found["transformer-needs-fewer"].verdict == "inconclusive"
-    assert found["hypernetwork-needs-fewer"].verdict == "supported"
+    found = words(laptop, tables(laptop, noise=0.01, r2_in=poor))
+    assert found["transformer-needs-fewer"] == "inconclusive"
+    assert found["hypernetwork-needs-fewer"] == "supported"
 
 
-def test_a_control_that_is_solved_is_found_out(laptop):
+def test_a_control_that_is_solved_is_found_out(laptop, tables, words):
     def leak(labels, value):
-        return 0.2 if labels["family"] == "lookup" and labels["network"] == "hypernetwork" else value
+        return 0.2 if labels["arm"] == "lookup" and labels["network"] == "hypernetwork" else value
 
-    found = judged(laptop, tables(laptop, noise=0.01, correlation_held_out=leak))
-    assert found["control-stays-at-zero-hypernetwork"].verdict == "contradicted"
-    assert found["control-stays-at-zero-mlp"].verdict == "equivalent"
+    found = words(laptop, tables(laptop, noise=0.01, correlation_held_out=leak))
+    assert found["control-stays-at-zero-hypernetwork"] == "contradicted"
+    assert found["control-stays-at-zero-mlp"] == "equivalent"
 
 
 @pytest.mark.parametrize("number", [40, 160])
-def test_a_missing_run_takes_its_replicate_out(laptop, number):
-    frames = tables(laptop)
-    runs = frames.runs
-    gone = (runs["network"] == "transformer") & (runs["number"] == number) & (runs["replicate"] == 3)
-    found = effects(laptop, Tables(runs[~gone], frames.combinations, frames.probes, frames.curves))
+def test_a_missing_run_takes_its_replicate_out(laptop, tables, effects, number):
+    def gone(labels):
+        cell = labels["arm"], labels["network"], labels["number"], labels["replicate"]
+        return cell == ("main", "transformer", number, 3)
+
+    found = effects(laptop, tables(laptop, missing=gone))
     assert np.isnan(found["transformer-needs-fewer"]).nonzero()[0].tolist() == [3]
     assert np.isfinite(found["hypernetwork-needs-fewer"]).all()
     assert np.isnan(found["transformer-better-with-fewest"]).sum() == (number == 40)
 
 
-def test_without_runs_nothing_is_decided(laptop):
-    frames = tables(laptop)
-    none = Tables(frames.runs[:0], frames.combinations, frames.probes, frames.curves)
+def test_without_runs_nothing_is_decided(laptop, made, effects):
+    none = made(laptop, lambda labels: {})
     assert all(np.isnan(values).all() for values in effects(laptop, none).values())
 
 
@@ -215,11 +204,10 @@ def test_where_both_lie_beyond_the_same_end_nothing_is_known():
 # What is shown
 
 
-def test_figures_and_overview_of_tables_and_of_nothing(laptop):
-    frames = tables(laptop, noise=0.01)
-    none = Tables(frames.runs[:0], frames.combinations, frames.probes, frames.curves)
-    for given in (frames, none):
-        for figure in laptop.figures(given):
+def test_figures_and_overview_of_tables_and_of_nothing(laptop, tables, made):
+    full, none = tables(laptop, noise=0.01), made(laptop, lambda labels: {})
+    for given in (full, none):
+        for figure in laptop.design.figures(given):
             assert figure.chart.to_dict() and figure.caption and figure.title.endswith("?")
-    overview = laptop.overview(frames)
+    overview = laptop.design.overview(full)
     assert len(overview) == 12 and (overview["n"] == 12).all()

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from recombine.design import Tables
 from recombine.errors import BadInput
 from recombine.objectives.constraint_reward import ConstraintReward
 from recombine.overrides import apply, validate
-from recombine.stats.verdicts import Verdict, settle
-from recombine.studies.base import Tables
-from recombine.studies.constraints import Constraints
-from recombine.studies.constraints_claims import (
-    CLAIMS,
-    DECODER,
-    ENCODER,
-    PACKING,
-    PLAIN,
-    REWARD,
-    SMALL,
-    STEPS,
-)
+from recombine.studies.constraints import ARMS, DECODER, ENCODER, Constraints
 
-BOX = {SMALL: 0.58, "14 buses": 0.47, PACKING: 0.75}
+World = Callable[..., Tables]
+BOX = {"9 buses": 0.58, "14 buses": 0.47, "knapsack": 0.75}
 TYPES = ("p-bounds", "p-balance-loaded", "bounds", "hard", "total", "every")
 
 
@@ -34,93 +25,109 @@ def small() -> Constraints:
     return apply(Constraints.profile("laptop"), ["first_seed=0", "replicates=6"])
 
 
-def tables(study: Constraints, noise: float = 0.002, **worlds: float) -> Tables:
-    """A world in which every claim holds, but for what `worlds` changes: the rate of hard constraints with `steps`, and how
-    much more than the mean a network satisfies."""
-    draw = np.random.default_rng(0)
-    runs, rates = [], []
-    for config, labels in study.runs():
-        name = {"run": config.run_id} | labels
-        box, size = BOX[labels["problem"]], study.widths.index(labels["width"])
-        hard = 0.1 + (worlds.get("steps", 0.0) if labels["arm"] == STEPS else 0)
-        hard += 0.3 if labels["arm"] == REWARD and labels["problem"] == PACKING else 0
-        total = box + 0.02
-        values: dict[str, float] = {
-            "share_box": box,
-            # Malformed answers take .03 of everything.
-            "total_network": total + worlds.get("above", 0.0) - 0.03,
-            "total_network_formed": total + worlds.get("above", 0.0),
-            "bounds_network": 0.99,
-            "hard_network": hard - 0.03,
-            "hard_network_formed": hard,
-            "every_network": 0.0,
-            "malformed_network": 0.01,
-            "error_in": 0.5,
-            "error_mean_in": 1.0,
-            "error_network": 0.9 - 0.1 * size,
-            "error_mean": 0.5,
-            "total_mean": total - 0.2,
-            "total_mean_formed": total,
-            "hard_mean": 0.1,
-            "bounds_mean": 1.0,
-            "every_mean": 0.0,
-            "total_network_repaired": 0.9,
-            "total_network_repaired_formed": 0.995,
-            "total_mean_repaired": 0.8,
-            "total_mean_repaired_formed": 0.995,
-        }
-        wobble = {key: value + noise * draw.standard_normal() for key, value in values.items()}
-        runs.append(name | wobble)
-        rates += [
-            name | {"answers": source, "tolerance": tolerance, "constraints": kind, "rate": tolerance}
-            for source in ("network", "mean", "nearest", "network_repaired")
-            for tolerance in (0.01, 0.1)
-            for kind in TYPES
-        ]
-    empty = pd.DataFrame({"run": []})
-    return Tables(pd.DataFrame(runs), empty, empty, empty, {"constraint-rates": pd.DataFrame(rates)})
+@pytest.fixture(scope="module")
+def world(made: Any) -> World:
+    """A world in which every claim holds, but for what is given: the rate of hard constraints with `steps`, and how much
+    more than the mean a network satisfies (`above`). `change` gives other values for single runs."""
+
+    def make(
+        study: Constraints,
+        noise: float = 0.002,
+        steps: float = 0.0,
+        above: float = 0.0,
+        change: Callable[[dict[str, Any]], dict[str, Any] | None] = lambda labels: {},
+    ) -> Tables:
+        draw = np.random.default_rng(0)
+
+        def score(labels: dict[str, Any]) -> dict[str, Any]:
+            problem, method = ARMS[labels["arm"]]
+            box, size = BOX[problem], study.widths.index(labels["width"])
+            hard = 0.1 + steps * (method == "with steps") + 0.3 * (labels["arm"] == "knapsack_reward")
+            total = box + 0.02
+            values: dict[str, float] = {
+                "share_box": box,
+                # Malformed answers take .03 of everything.
+                "total_network": total + above - 0.03,
+                "total_network_formed": total + above,
+                "bounds_network": 0.99,
+                "hard_network": hard - 0.03,
+                "hard_network_formed": hard,
+                "every_network": 0.0,
+                "malformed_network": 0.01,
+                "error_in": 0.5,
+                "error_mean_in": 1.0,
+                "error_network": 0.9 - 0.1 * size,
+                "error_mean": 0.5,
+                "total_mean": total - 0.2,
+                "total_mean_formed": total,
+                "hard_mean": 0.1,
+                "bounds_mean": 1.0,
+                "every_mean": 0.0,
+                "total_network_repaired": 0.9,
+                "total_network_repaired_formed": 0.995,
+                "total_mean_repaired": 0.8,
+                "total_mean_repaired_formed": 0.995,
+            }
+            other = change(labels)
+            values = {} if other is None else values | other
+            return {key: value + noise * draw.standard_normal() for key, value in values.items()}
+
+        rates = pd.DataFrame(
+            [
+                {"answers": source, "tolerance": tolerance, "constraints": kind, "rate": tolerance}
+                for source in ("network", "mean", "nearest", "network_repaired")
+                for tolerance in (0.01, 0.1)
+                for kind in TYPES
+            ]
+        )
+        return made(study, score, constraint_rates=lambda labels: rates)
+
+    return make
 
 
-def judged(study: Constraints, frames: Tables) -> dict[str, Verdict]:
-    found = settle([effect.judge() for effect in study.effects(frames)])
-    return {verdict.claim.name: verdict for verdict in found}
+def undecided(study: Constraints, verdicts: dict[str, str]) -> set[str]:
+    """The claims whose verdict is not the wanted one."""
+    wanted = {claim.name: claim.of("constraints").wanted for claim in study.design.claims}
+    assert set(verdicts) == set(wanted)
+    return {name for name, verdict in verdicts.items() if verdict != wanted[name]}
 
 
 def test_every_arm_has_its_replicates_and_what_it_is_named_for() -> None:
     study = Constraints.profile("laptop")
-    labels = pd.DataFrame([labels for _, labels in study.runs()])
-    sizes = labels.groupby(list(study.cells)).size()
+    labels = pd.DataFrame([labels for _, labels in study.design.runs])
+    sizes = labels.groupby(["arm", "model", "width"]).size()
     assert (sizes == study.replicates).all() and study.replicates >= 8 and len(sizes) == 12
-    plain = labels[(labels["problem"] == SMALL) & (labels["arm"] == "answer only")]
+    plain = labels[labels["arm"] == "nine"]
     assert {tuple(row) for row in plain[["model", "width"]].to_numpy()} == {
         (model, width) for model in ("decoder", "encoder-decoder") for width in study.widths
     }
-    for config, own in study.runs():
+    for config, own in study.design.runs:
+        method = ARMS[own["arm"]][1]
         assert config.model.kind == own["model"] and config.model.width == own["width"]  # type: ignore[attr-defined]
-        assert config.family.steps == (own["arm"] == STEPS)  # type: ignore[attr-defined]
-        assert isinstance(config.objective, ConstraintReward) == (own["arm"] == REWARD)
+        assert config.family.steps == (method == "with steps")  # type: ignore[attr-defined]
+        assert isinstance(config.objective, ConstraintReward) == (method == "with reward")
 
 
-def test_verdicts_where_every_claim_holds(small: Constraints) -> None:
-    found = judged(small, tables(small))
-    assert {name for name, one in found.items() if one.verdict != one.claim.wanted} == set()
-    assert set(found) == {claim.name for claim in CLAIMS}
+def test_verdicts_where_every_claim_holds(small: Constraints, world: World, words: Any) -> None:
+    assert undecided(small, words(small, world(small))) == set()
 
 
 @pytest.mark.parametrize(
-    ("world", "name"),
+    ("given", "name"),
     [
         ({"steps": 0.4}, "steps-do-not-lift"),
         ({"above": 0.2}, "plateau-is-the-mean-9"),
         ({"above": -0.2}, "plateau-is-the-box-14"),
     ],
 )
-def test_verdicts_where_a_claim_does_not_hold(small: Constraints, world: dict[str, float], name: str) -> None:
-    assert judged(small, tables(small, **world))[name].verdict == "contradicted"
+def test_verdicts_where_a_claim_does_not_hold(
+    small: Constraints, world: World, words: Any, given: dict[str, float], name: str
+) -> None:
+    assert words(small, world(small, **given))[name] == "contradicted"
 
 
-def test_effects_are_computed_as_stated(small: Constraints) -> None:
-    found = {one.claim.name: one.values for one in small.effects(tables(small, noise=0.0))}
+def test_effects_are_computed_as_stated(small: Constraints, world: World, effects: Any) -> None:
+    values = effects(small, world(small, noise=0.0))
     expected = {
         "well-formed-9": 0.99,
         "fits-14": 0.5,
@@ -135,16 +142,16 @@ def test_effects_are_computed_as_stated(small: Constraints) -> None:
         "newton-needs-no-network": 0.0,
     }
     for name, value in expected.items():
-        np.testing.assert_allclose(found[name], value, atol=1e-9, err_msg=name)
+        np.testing.assert_allclose(values[name], value, atol=1e-9, err_msg=name)
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "arm", "undecided"),
+    ("column", "value", "arm", "failed"),
     [
         (
             "error_in",
             0.95,
-            {"problem": SMALL, "model": ENCODER},
+            {"arm": "nine", "model": ENCODER},
             {
                 "bounds-not-balance",
                 "size-changes-little-encoder-decoder",
@@ -152,89 +159,70 @@ def test_effects_are_computed_as_stated(small: Constraints) -> None:
                 "fits-9-encoder-decoder",
             },
         ),
-        ("error_in", 0.95, {"problem": SMALL, "arm": STEPS}, {"steps-do-not-lift", "fits-9-steps"}),
-        ("error_in", 0.95, {"problem": SMALL, "arm": REWARD}, {"reward-does-not-lift", "fits-9-reward"}),
+        ("error_in", 0.95, {"arm": "nine_steps"}, {"steps-do-not-lift", "fits-9-steps"}),
+        ("error_in", 0.95, {"arm": "nine_reward"}, {"reward-does-not-lift", "fits-9-reward"}),
         (
             "error_in",
             0.95,
-            {"problem": SMALL, "model": DECODER, "width": 32, "arm": PLAIN},
+            {"arm": "nine", "model": DECODER, "width": 32},
             {"steps-do-not-lift", "reward-does-not-lift", "fits-9-usual"},
         ),
         (
             "error_in",
             0.95,
-            {"problem": PACKING, "arm": REWARD},
+            {"arm": "knapsack_reward"},
             {"reward-works-where-it-can", "reward-does-not-lift", "fits-knapsack-reward"},
         ),
+        ("malformed_network", 0.3, {"arm": "nine_steps"}, {"steps-do-not-lift", "well-formed-9-steps"}),
+        ("malformed_network", 0.3, {"arm": "nine_reward"}, {"reward-does-not-lift", "well-formed-9-reward"}),
         (
             "malformed_network",
             0.3,
-            {"problem": SMALL, "arm": STEPS},
-            {"steps-do-not-lift", "well-formed-9-steps"},
-        ),
-        (
-            "malformed_network",
-            0.3,
-            {"problem": SMALL, "arm": REWARD},
-            {"reward-does-not-lift", "well-formed-9-reward"},
-        ),
-        (
-            "malformed_network",
-            0.3,
-            {"problem": PACKING, "arm": REWARD},
+            {"arm": "knapsack_reward"},
             {"reward-works-where-it-can", "reward-does-not-lift", "well-formed-knapsack-reward"},
         ),
-        ("malformed_network", 0.3, {"problem": PACKING, "arm": STEPS}, set()),
-        (
-            "hard_network_formed",
-            0.1,
-            {"problem": PACKING, "arm": REWARD},
-            {"reward-works-where-it-can", "reward-does-not-lift"},
-        ),
+        ("malformed_network", 0.3, {"arm": "knapsack_steps"}, set()),
+        ("hard_network_formed", 0.1, {"arm": "knapsack_reward"}, {"reward-works-where-it-can", "reward-does-not-lift"}),
     ],
 )
 def test_an_arm_that_failed_leaves_its_own_claims_undecided_and_no_others(
-    small: Constraints, column: str, value: float, arm: dict[str, Any], undecided: set[str]
+    small: Constraints, world: World, words: Any, column: str, value: float, arm: dict[str, Any], failed: set[str]
 ) -> None:
-    frames = tables(small)
-    hit = (frames.runs[list(arm)] == pd.Series(arm)).all(axis=1)
-    noise = 0.002 * np.random.default_rng(1).standard_normal(hit.sum())
-    frames.runs.loc[hit, column] = value + noise
-    found = judged(small, frames)
-    assert hit.any() and {name for name, one in found.items() if one.verdict != one.claim.wanted} == undecided
+    def change(labels: dict[str, Any]) -> dict[str, Any]:
+        return {column: value} if arm.items() <= labels.items() else {}
+
+    assert any(change(labels) for _, labels in small.design.runs)
+    assert undecided(small, words(small, world(small, change=change))) == failed
 
 
-def test_claims_need_what_is_judged() -> None:
-    known = {claim.name for claim in CLAIMS}
-    assert all(set(claim.needs) <= known for claim in CLAIMS)
-    needed = {name for claim in CLAIMS for name in claim.needs}
-    assert {claim.name for claim in CLAIMS if claim.role == "precondition"} <= needed
+def test_every_precondition_is_needed(small: Constraints) -> None:
+    claims = small.design.claims
+    needed = {name for claim in claims for name in claim.needs}
+    assert {claim.name for claim in claims if claim.role == "precondition"} <= needed
 
 
-def test_what_is_left_out_is_not_decided() -> None:
-    whole = {"arms": (PLAIN, REWARD), "first_seed": 0, "replicates": 6}
+def test_what_is_left_out_is_not_decided(world: World, words: Any) -> None:
+    whole = {"methods": ("answer only", "with reward"), "first_seed": 0, "replicates": 6}
     study = validate(Constraints, Constraints.profiles["smoke"] | whole)
-    found = judged(study, tables(study))
-    assert found["bounds-not-balance-14"].verdict == found["steps-do-not-lift"].verdict == "inconclusive"
-    assert found["reward-works-where-it-can"].verdict == "supported"
+    verdicts = words(study, world(study))
+    assert verdicts["bounds-not-balance-14"] == verdicts["steps-do-not-lift"] == "inconclusive"
+    assert verdicts["bounds-not-balance"] == "inconclusive"
+    assert verdicts["reward-works-where-it-can"] == "supported"
 
 
-def test_a_missing_run_leaves_its_replicate_out(small: Constraints) -> None:
-    frames = tables(small)
-    gone = (frames.runs["arm"] == REWARD) & (frames.runs["replicate"] == 1)
-    left = Tables(frames.runs[~gone], frames.combinations, frames.probes, frames.curves, frames.others)
-    found = {one.claim.name: one.values for one in small.effects(left)}
-    assert np.isnan(found["reward-does-not-lift"][1]) and np.isfinite(found["steps-do-not-lift"]).all()
+def test_a_missing_run_leaves_its_replicate_out(small: Constraints, world: World, effects: Any) -> None:
+    def change(labels: dict[str, Any]) -> dict[str, Any] | None:
+        return None if labels["arm"] == "nine_reward" and labels["replicate"] == 1 else {}
+
+    values = effects(small, world(small, change=change))
+    assert np.isnan(values["reward-does-not-lift"][1]) and np.isfinite(values["steps-do-not-lift"]).all()
 
 
-def test_figures_are_drawn_with_and_without_runs(small: Constraints) -> None:
+def test_figures_are_drawn_with_and_without_runs(small: Constraints, world: World) -> None:
     names = ["by_size", "by_type", "by_arm", "by_tolerance", "by_error"]
-    whole = tables(small)
-    none = Tables(
-        whole.runs[:0], whole.combinations, whole.probes, whole.curves, {"constraint-rates": whole.runs[:0]}
-    )
-    for frames in (whole, none):
-        figures = small.figures(frames)
+    whole = world(small)
+    for tables in (whole, Tables.from_frames(whole.labels, {})):
+        figures = small.design.figures(tables)
         assert [figure.name for figure in figures] == names
         assert all(figure.chart.to_dict() for figure in figures)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import equinox as eqx
 import jax
 import numpy as np
-import pandas as pd
 import pytest
 
 from recombine.errors import BadInput
@@ -16,51 +16,45 @@ from recombine.families.lookup import Lookup
 from recombine.models.constructed import Constructed
 from recombine.overrides import apply, validate
 from recombine.spaces.subset import SubsetSpace
-from recombine.stats.threshold import Reached
 from recombine.stats.verdicts import settle
-from recombine.studies.base import Tables
 from recombine.studies.construction import Construction
-from recombine.studies.construction_slopes import growth, log_slope
 from recombine.training.prepare import Setting
 
-NEEDED = {"hyperteacher": lambda number: 20.0, "lookup": lambda number: 20.0 * (number / 10) ** 0.5}
+NEEDED = {"composer": lambda number: 20.0, "memoriser": lambda number: 20.0 * (number / 10) ** 0.5}
 """The width at which r2_in reaches the threshold, by number of combinations."""
 
 
-def tables(study, noise=0.0, **changed):
-    """Errors and widths as the theorem has them. `changed` maps a column to a function of labels and value."""
-    draw = np.random.default_rng(0)
-    rows = []
-    for config, labels in study.runs():
-        wobble = 1 + noise * draw.standard_normal(3)
-        if labels["part"] == "memory":
-            needed = NEEDED[labels["family"]](labels["number"])
-            values = {"r2_in": 0.8 + 0.1 * math.log2(labels["width"] / needed) + noise * (wobble[0] - 1)}
-        else:
-            error = 10.0 / labels["knots"] ** 2 * wobble[0]
-            values = {"sup_error": error, "rms_error": error / 10, "r2_in": 1.0, "neurons": 7.0}
-            if labels["part"] == "trained":
-                values |= {"sup_error": 100 * error, "rms_error": error, "r2_in": 0.9 * wobble[2]}
+@pytest.fixture(autouse=True)
+def known_bound(request, monkeypatch):
+    """Tables made by hand have a bound made by hand; drawing every teacher for the real one takes long."""
+    if "tables" in request.fixturenames:
+        monkeypatch.setattr("recombine.studies.construction.Setting", lambda config: SimpleNamespace(teacher=None))
+        monkeypatch.setattr(Constructed, "bound", lambda self, teacher: 20.0 / self.knots**2)
+
+
+@pytest.fixture(scope="module")
+def tables(made):
+    def make(study, noise=0.0, gone=lambda labels: False, **changed):
+        """Errors and widths as the theorem has them. `changed` maps a column to a function of labels and value."""
+        draw = np.random.default_rng(0)
+
+        def score(labels):
+            wobble = 1 + noise * draw.standard_normal(3)
+            if labels["arm"] in NEEDED:
+                needed = NEEDED[labels["arm"]](labels["number"])
+                values = {"r2_in": 0.8 + 0.1 * math.log2(labels["width"] / needed) + noise * (wobble[0] - 1)}
             else:
-                values |= {"bound": 20.0 / labels["knots"] ** 2}
-        for name, change in changed.items():
-            values[name] = change(labels, values.get(name, np.nan))
-        rows.append({"run": config.run_id, "status": "complete"} | labels | values)
-    empty = pd.DataFrame({"run": []})
-    return Tables(pd.DataFrame(rows), empty, empty, empty)
+                error = 10.0 / labels.get("knots", study.same_size) ** 2 * wobble[0]
+                values = {"sup_error": error, "rms_error": error / 10, "r2_in": 1.0, "neurons": 7.0}
+                if labels["arm"] == "trained":
+                    values |= {"sup_error": 100 * error, "rms_error": error, "r2_in": 0.9 * wobble[2]}
+            for name, change in changed.items():
+                values[name] = change(labels, values.get(name, np.nan))
+            return {name: np.nan if gone(labels) else value for name, value in values.items()}
 
+        return made(study, score)
 
-def effects(study, frames):
-    return {effect.claim.name: effect.values for effect in study.effects(frames)}
-
-
-def judged(study, frames):
-    found = settle([effect.judge() for effect in study.effects(frames)])
-    return {verdict.claim.name: verdict for verdict in found}
-
-
-def without(frames, gone):
-    return Tables(frames.runs[~gone], frames.combinations, frames.probes, frames.curves)
+    return make
 
 
 @pytest.fixture(scope="module")
@@ -68,53 +62,57 @@ def laptop():
     return apply(Construction.profile("laptop"), ["first_seed=0"])
 
 
+@pytest.fixture
+def judged():
+    """Verdicts with their claims."""
+
+    def judge(study, frames):
+        found = settle([effect.judge() for effect in study.design.effects(frames)])
+        return {verdict.claim.name: verdict for verdict in found}
+
+    return judge
+
+
 # The runs
 
 
 def test_the_laptop_has_twelve_replicates_of_every_cell(laptop):
-    labels = pd.DataFrame([labels for _, labels in laptop.runs()])
-    assert not labels.duplicated().any()
-    assert (labels.groupby(list(laptop.cells)).size() == 12).all()
-    cells = labels.drop(columns="replicate").drop_duplicates()
-    assert (cells["part"] == "memory").sum() == 2 * len(laptop.numbers) * len(laptop.widths)
-    assert (cells["part"] == "trained").sum() == 1
-    built = cells[cells["part"] == "constructed"]
-    assert set(zip(built["knots"], built["modules"], strict=True)) == set(laptop.built)
+    arms = laptop.design.arms
+    assert all(len(arm.seeds) == 12 for arm in arms.values())
+    for memory in (arms["composer"], arms["memoriser"]):
+        assert len(memory.cells) == len(laptop.numbers) * len(laptop.widths)
+    assert len(arms["trained"].cells) == 1
+    built = {(cell.labels["knots"], cell.labels["modules"]) for cell in arms["constructed"].cells}
+    assert {(laptop.fixed, modules) for modules in laptop.modules} <= built
+    assert {(knots, laptop.base.space.width) for knots in (*laptop.knots, laptop.same_size)} <= built
 
 
 @pytest.mark.parametrize("profile", ["smoke", "demo", "laptop", "paper"])
 def test_every_profile_is_well_formed(profile):
-    study = Construction.profile(profile)
-    runs = study.runs()
-    assert len({config.run_id for config, _ in runs}) == len(runs)
-    for config, labels in runs:
-        assert config.space.width == labels["modules"] and config.family.kind == labels["family"]
-        assert (config.model.kind == "constructed") == (labels["part"] == "constructed")
-        assert (config.recipe.steps == 0) == (labels["part"] == "constructed")
+    design = Construction.profile(profile).design
+    assert len(design.run_ids) == len(design.runs)
+    for config, labels in design.runs:
+        assert config.space.width == labels.get("modules", config.space.width)
+        assert (config.family.kind == "lookup") == (labels["arm"] == "memoriser")
+        assert (config.model.kind == "constructed") == (labels["arm"] == "constructed")
+        assert (config.recipe.steps == 0) == (labels["arm"] == "constructed")
 
 
 def test_the_fewest_combinations_can_be_drawn(laptop):
-    smallest = laptop.numbers[0], laptop.widths[0], "hyperteacher"
-    for config, labels in laptop.runs():
-        if (labels["number"], labels["width"], labels["family"]) == smallest:
-            assert Setting(config).support.certificate().connected
+    for config in laptop.design.arms["composer"].configs[0]:
+        assert Setting(config).support.certificate().connected
 
 
 def test_the_trained_network_has_the_sizes_of_the_constructed_one():
     study = apply(Construction.profile("smoke"), ["first_seed=0"])
-    runs = {
-        labels["part"]: config
-        for config, labels in study.runs()
-        if labels["replicate"] == 0
-        and labels["knots"] == study.same_size
-        and labels["modules"] == study.base.space.width
-    }
+    cell = {"knots": study.same_size, "modules": study.base.space.width}
+    constructed = study.design.arms["constructed"]
+    place = next(index for index, one in enumerate(constructed.cells) if one.labels == cell)
+    pair = study.design.arms["trained"].configs[0][0], constructed.configs[place][0]
     shapes = [
-        [leaf.shape for leaf in jax.tree.leaves(eqx.filter(Setting(runs[part]).network(), eqx.is_array))]
-        for part in ("trained", "constructed")
+        [leaf.shape for leaf in jax.tree.leaves(eqx.filter(Setting(config).network(), eqx.is_array))] for config in pair
     ]
-    assert shapes[0] == shapes[1]
-    assert runs["trained"].seeds == runs["constructed"].seeds
+    assert shapes[0] == shapes[1] and pair[0].seeds == pair[1].seeds
 
 
 def test_neurons_do_not_depend_on_the_modules_and_weights_are_linear_in_them():
@@ -125,17 +123,16 @@ def test_neurons_do_not_depend_on_the_modules_and_weights_are_linear_in_them():
     assert len({model.neurons(teacher) for teacher in teachers}) == 1
     weights = np.array([model.weights(teacher) for teacher in teachers])
     first, _ = model.widths(teachers[0])
-    assert np.diff(weights).tolist() == [4 * first, 8 * first, 16 * first], (
-        "a column of the first layer a module"
-    )
+    assert np.diff(weights).tolist() == [4 * first, 8 * first, 16 * first], "a column of the first layer a module"
 
 
-def test_the_bound_stands_beside_constructed_networks_only(tmp_path):
-    from recombine.store.store import Store
-
-    study = apply(Construction.profile("smoke"), ["first_seed=0"])
-    tables = study.tables(Store(tmp_path / "store"))
-    assert tables.runs.empty and "bound" in tables.runs
+def test_the_bound_of_the_overview_is_that_of_each_teacher(made):
+    study = apply(Construction.profile("smoke"), ["first_seed=0", "replicates=1"])
+    overview = study.design.overview(made(study, lambda labels: {"r2_in": 1.0}))
+    bounds = overview.set_index("arm")["bound"]
+    config = study.design.arms["constructed"].configs[0][0]
+    assert bounds["constructed"].iloc[0] == pytest.approx(config.model.bound(Setting(config).teacher))
+    assert bounds.drop("constructed").isna().all()
 
 
 def test_the_memoriser_has_tasks_of_the_teachers_shape(laptop):
@@ -160,7 +157,7 @@ def test_studies_that_make_no_sense_are_refused(given, message):
 # The effects
 
 
-def test_effects_are_computed_as_stated(laptop):
+def test_effects_are_computed_as_stated(laptop, tables, effects, judged):
     found = effects(laptop, tables(laptop))
     widest = laptop.widths[-1] / 20
     expected = {
@@ -180,33 +177,31 @@ def test_effects_are_computed_as_stated(laptop):
         np.testing.assert_allclose(found[name], np.full(12, value), atol=1e-6, err_msg=name)
 
 
-def test_when_the_theorem_holds_every_claim_does(laptop):
+def test_when_the_theorem_holds_every_claim_does(laptop, tables, effects, judged):
     found = judged(laptop, tables(laptop, noise=0.03))
-    assert {name: one.verdict for name, one in found.items()} == {
-        name: one.claim.wanted for name, one in found.items()
-    }
+    assert {name: one.verdict for name, one in found.items()} == {name: one.claim.wanted for name, one in found.items()}
     assert [name for name, one in found.items() if one.claim.primary] == ["exists"]
 
 
-def test_one_network_beyond_its_bound_is_enough(laptop):
+def test_one_network_beyond_its_bound_is_enough(laptop, tables, effects, judged):
     def beyond(labels, value):
-        return 1.5 * 20 / labels["knots"] ** 2 if labels["modules"] == 64 else value
+        return 1.5 * 20 / labels["knots"] ** 2 if labels.get("modules") == 64 else value
 
     frames = tables(laptop, noise=0.01, sup_error=beyond)
     assert judged(laptop, frames)["exists"].verdict == "contradicted"
 
 
-def test_neurons_that_grow_make_the_existence_worth_nothing(laptop):
-    frames = tables(laptop, noise=0.01, neurons=lambda labels, value: 10.0 * labels["modules"])
+def test_neurons_that_grow_make_the_existence_worth_nothing(laptop, tables, effects, judged):
+    frames = tables(laptop, noise=0.01, neurons=lambda labels, value: 10.0 * labels.get("modules", 1))
     np.testing.assert_allclose(effects(laptop, frames)["neurons-do-not-grow"], 1.0)
     found = judged(laptop, frames)
     assert found["neurons-do-not-grow"].verdict == "contradicted"
     assert found["exists"].verdict == "inconclusive"
 
 
-def test_an_error_that_falls_too_slowly_or_grows_with_modules_is_found_out(laptop):
+def test_an_error_that_falls_too_slowly_or_grows_with_modules_is_found_out(laptop, tables, effects, judged):
     def slow(labels, value):
-        if labels["part"] != "constructed":
+        if labels["arm"] != "constructed":
             return value
         return (1 + 0.01 * labels["modules"]) / labels["knots"] * (value * labels["knots"] ** 2 / 10)
 
@@ -215,89 +210,79 @@ def test_an_error_that_falls_too_slowly_or_grows_with_modules_is_found_out(lapto
     assert found["flat-in-modules"].verdict == "contradicted"
 
 
-def test_training_that_finds_it_contradicts(laptop):
+def test_training_that_finds_it_contradicts(laptop, tables, effects, judged):
     def found_it(labels, value):
-        return value / 100 if labels["part"] == "trained" else value
+        return value / 100 if labels["arm"] == "trained" else value
 
     frames = tables(laptop, noise=0.01, rms_error=found_it)
     assert judged(laptop, frames)["training-falls-short"].verdict == "contradicted"
 
 
-def test_a_missing_run_takes_its_replicate_out(laptop):
-    frames = tables(laptop)
-    runs = frames.runs
-    third = runs["replicate"] == 3
-    memory = (runs["part"] == "memory") & (runs["family"] == "lookup") & (runs["width"] == 16)
-    found = effects(laptop, without(frames, third & memory & (runs["number"] == 20)))
-    assert np.isnan(found["memoriser-grows"]).nonzero()[0].tolist() == [3]
-    assert np.isfinite(found["composer-hardly-grows"]).all()
-    found = effects(laptop, without(frames, third & (runs["modules"] == 64)))
-    assert np.isnan(found["exists"]).nonzero()[0].tolist() == [3]
-    assert np.isnan(found["flat-in-modules"]).nonzero()[0].tolist() == [3]
-    assert np.isfinite(found["falls-with-the-square"]).all()
-    found = effects(laptop, without(frames, third & (runs["part"] == "trained")))
-    assert np.isnan(found["training-falls-short"]).nonzero()[0].tolist() == [3]
+def test_a_failed_run_takes_its_replicate_out(laptop, tables, effects):
+    def out(**wanted):
+        def gone(labels):
+            return labels["replicate"] == 3 and all(labels.get(name) == value for name, value in wanted.items())
+
+        return {
+            name: np.isnan(values).nonzero()[0].tolist()
+            for name, values in effects(laptop, tables(laptop, gone=gone)).items()
+        }
+
+    found = out(arm="memoriser", width=16, number=20)
+    assert found["memoriser-grows"] == [3] and found["composer-hardly-grows"] == []
+    found = out(modules=64)
+    assert found["exists"] == found["flat-in-modules"] == [3] and found["falls-with-the-square"] == []
+    assert out(arm="trained")["training-falls-short"] == [3]
 
 
-def test_without_runs_nothing_is_decided(laptop):
-    frames = tables(laptop)
-    none = Tables(frames.runs[:0], frames.combinations, frames.probes, frames.curves)
-    assert all(np.isnan(values).all() for values in effects(laptop, none).values())
+def test_without_runs_nothing_is_decided(laptop, made, tables, effects):
+    assert all(np.isnan(values).all() for values in effects(laptop, made(laptop, lambda labels: {})).values())
 
 
 # Slopes
 
 
-def test_slopes_agree_with_least_squares():
-    draw = np.random.default_rng(0)
-    sizes, values = (8, 16, 32, 64), np.exp(draw.standard_normal((4, 5)))
-    expected = [np.polyfit(np.log(sizes), np.log(values[:, place]), 1)[0] for place in range(5)]
-    np.testing.assert_allclose(log_slope(sizes, values), expected)
-    values[1, 2] = np.nan
-    assert np.isnan(log_slope(sizes, values)).tolist() == [False, False, True, False, False]
+def widths(made, study, slope):
+    """Widths that grow with the number of combinations by a given power, seen through r2_in."""
+
+    def score(labels):
+        if labels["arm"] not in NEEDED:
+            return {}
+        needed = 20.0 * (labels["number"] / 10) ** slope
+        return {"r2_in": 0.8 + 0.1 * math.log2(labels["width"] / needed)}
+
+    return made(study, score)
 
 
-def line(slope, numbers=(10, 20, 40, 80), most=math.inf):
-    """Widths on a line, those beyond `most` censored."""
-    widths = [10.0 * (number / 10) ** slope for number in numbers]
-    return {
-        number: [Reached(width, "no") if width < most else Reached(most, "right")]
-        for number, width in zip(numbers, widths, strict=True)
-    }
+def test_growth_is_the_slope_and_censoring_does_not_flatten_it(laptop, made, effects):
+    for slope, numbers in ((0.0, None), (0.4, None), (0.7, None), (1.2, (10, 20, 40, 80))):
+        study = laptop if numbers is None else laptop.replace(numbers=numbers)
+        found = effects(study, widths(made, study, slope))["composer-hardly-grows"]
+        np.testing.assert_allclose(found, slope, atol=0.02)
 
 
-def test_growth_is_the_slope_and_censoring_does_not_flatten_it():
-    assert growth(line(0.7))[0] == pytest.approx(0.7)
-    assert growth(line(1.0, most=64))[0] == pytest.approx(1.0), "the last lies beyond, where the line says"
-    flat = growth(line(0.0))
-    assert flat[0] == pytest.approx(0.0, abs=1e-9)
-
-
-def test_too_few_widths_within_those_tried_give_no_slope():
-    assert math.isnan(growth(line(1.0, most=32))[0])
-    failed = line(0.7) | {20: [None]}
-    assert math.isnan(growth(failed)[0])
+def test_too_few_widths_within_those_tried_give_no_slope(laptop, made, effects):
+    assert np.isnan(effects(laptop, widths(made, laptop, 3.0))["composer-hardly-grows"]).all()
 
 
 # What is shown
 
 
-def test_figures_and_overview_of_tables_and_of_nothing(laptop):
+def test_figures_and_overview_of_tables_and_of_nothing(laptop, tables, made):
     frames = tables(laptop, noise=0.01)
-    none = Tables(frames.runs[:0], frames.combinations, frames.probes, frames.curves)
-    for given in (frames, none):
-        figures = laptop.figures(given)
+    for given in (frames, made(laptop, lambda labels: {})):
+        figures = laptop.design.figures(given)
         assert len(figures) == 4
         for figure in figures:
             assert figure.chart.to_dict() and figure.caption and figure.title.endswith("?")
-    overview = laptop.overview(frames)
-    assert (overview["n"] == 12).all() and len(overview) == len(laptop.runs()) / 12
+    overview = laptop.design.overview(frames)
+    assert (overview["n"] == 12).all() and len(overview) == len(laptop.design.runs) / 12
 
 
-def test_the_caption_says_how_many_widths_lie_beyond_those_tried(laptop):
+def test_the_caption_says_how_many_widths_lie_beyond_those_tried(laptop, tables):
     def hard(labels, value):
-        return 0.1 if labels["family"] == "lookup" else value
+        return 0.1 if labels["arm"] == "memoriser" else value
 
-    *_, figure = laptop.figures(tables(laptop, r2_in=hard))
+    *_, figure = laptop.design.figures(tables(laptop, r2_in=hard))
     few = 12 * len(laptop.numbers)
     assert f"{few} of {2 * few} lie beyond" in figure.caption

@@ -1,41 +1,30 @@
-"""A plan and its rivals: equal budgets, one reserve, and doublings that are counted right."""
+"""coverage-planning: equal budgets, one reserve, and doublings that are counted right."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections import defaultdict
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from recombine.studies.base import Tables
-from recombine.studies.coverage_planning import CLAIMS, CoveragePlanning
+from recombine.studies.coverage_planning import CoveragePlanning
 
 STUDY = CoveragePlanning.profile("smoke")
-NONE = pd.DataFrame()
+COLUMNS = ("score_held_out", "score_in", "score_all_pairs_met", "correlation_held_out")
 
 
-def tables(score) -> Tables:
-    """What the study would read if every run scored `score(arm, support, budget)`."""
-    rows = [
-        labels
-        | {name: score(labels["arm"], labels["support"], labels["budget"]) for name in
-           ("score_held_out", "score_in", "score_all_pairs_met", "correlation_held_out")}
-        for _, labels in STUDY.runs()
-    ]  # fmt: skip
-    return Tables(pd.DataFrame(rows), NONE, NONE, NONE)
-
-
-def effects(score) -> dict[str, np.ndarray]:
-    return {effect.claim.name: effect.values for effect in STUDY.effects(tables(score))}
+@pytest.fixture(scope="module")
+def scored(made):
+    """Tables in which every run scores `score(labels)` on all columns."""
+    return lambda score: made(STUDY, lambda labels: dict.fromkeys(COLUMNS, score(labels)))
 
 
 def test_supports_of_a_cell_cost_the_same_and_share_their_reserve():
     cells = defaultdict(list)
-    for config, labels in STUDY.runs():
+    for config, labels in STUDY.design.runs:
         support = config.support.draw(config.space, config.seeds.support)
-        cells[labels["arm"], labels["budget"], labels["replicate"]].append((labels["support"], support))
+        budget = labels.get("number", labels.get("changes"))
+        cells[labels["arm"], budget, labels["replicate"]].append((labels["support"], support))
     for (arm, budget, _), supports in cells.items():
         first = supports[0][1]
         for name, support in supports:
@@ -46,59 +35,91 @@ def test_supports_of_a_cell_cost_the_same_and_share_their_reserve():
 
 
 def test_changes_are_not_exceeded():
-    for config, labels in STUDY.runs():
-        if labels["arm"] == "changes":
-            rows = config.support.draw(config.space, config.seeds.support).rows
-            spent = config.space.slots + (rows[1:] != rows[:-1]).sum()
-            assert spent <= labels["budget"], labels
+    runs = STUDY.design.arms["changes"].runs
+    assert {config.support.strategy for config, _ in runs} == {"random", "diagonal", "L", "stair", "walk"}
+    for config, labels in runs:
+        assert config.support.strategy == labels["support"]
+        rows = config.support.draw(config.space, config.seeds.support).rows
+        spent = config.space.slots + (rows[1:] != rows[:-1]).sum()
+        assert spent <= labels["changes"], labels
 
 
 @pytest.mark.parametrize(("better", "doublings"), [(1.0, 0.0), (12 / 8, np.log2(12 / 8))])
-def test_a_plan_that_needs_a_share_of_the_combinations_saves_its_doublings(better: float, doublings: float):
-    """The score is a straight line over log numbers; a plan is as good as `better` times as many random ones."""
+def test_a_plan_that_needs_a_share_of_the_combinations_saves_its_doublings(better, doublings, scored, effects):
+    """The score is linear in the logarithm of the number; a plan is as good as `better` times as many random ones."""
 
-    def score(arm: str, support: str, budget: int) -> float:
-        return float(np.log2(budget * (better if support == "planned" else 1.0)))
+    def score(labels):
+        number = labels.get("number", 1)
+        return float(np.log2(number * (better if labels["support"] == "planned" else 1.0)))
 
-    found = effects(score)["planned-needs-fewer"]
+    found = effects(STUDY, scored(score))["planned-needs-fewer"]
     np.testing.assert_allclose(found, doublings, atol=1e-9)
 
 
-def test_claims_compare_what_they_say():
-    heights = {"planned": 0.8, "random": 0.5, "usage": 0.6, "pair-poor": 0.3, "d-optimal": 0.79, "e-optimal": 0.7,
-               "planned-triples": 0.81, "stair": 0.6, "L": 0.55, "walk": 0.65, "diagonal": 0.2}  # fmt: skip
-    found = {
-        name: values.mean() for name, values in effects(lambda arm, support, budget: heights[support]).items()
+def test_claims_compare_what_they_say(scored, effects):
+    heights = {
+        "planned": 0.8,
+        "random": 0.5,
+        "usage": 0.6,
+        "pair-poor": 0.3,
+        "d-optimal": 0.79,
+        "e-optimal": 0.7,
+        "planned-triples": 0.81,
+        "stair": 0.6,
+        "L": 0.55,
+        "walk": 0.65,
+        "diagonal": 0.2,
     }
+    # Offsets that cancel within a cell: only supports of one arm and one budget are compared.
+    offsets = {"modules": 0.0, "lookup": 1.0, "product": 2.0, "changes": 3.0, "preferences": 4.0}
+    found = effects(
+        STUDY, scored(lambda labels: heights[labels["support"]] + offsets[labels["arm"]] + labels.get("number", 0))
+    )
     expected = {
+        "fits": 0.3 + 8,
+        "planned-needs-fewer": found["planned-needs-fewer"].mean(),
         "planned-beats-random": 0.3,
         "more-than-balance": 0.2,
         "pairs-and-not-balance": 0.5,
         "like-d-optimal": 0.01,
         "better-than-e-optimal": 0.1,
         "triples-are-not-needed": 0.01,
+        "breadth-costs-depth": 0.3,
+        "no-gain-with-many": 0.3,
+        "product-planned-beats-random": 0.3,
         "stair-beats-random-by-changes": 0.1,
         "stair-beats-l-by-changes": 0.05,
         "walk-beats-stair-by-changes": 0.05,
         "preferences-planned-beats-random": 0.3,
+        "control-gains-nothing": 0.3,
     }
+    assert list(found) == list(expected)
     for name, value in expected.items():
-        assert found[name] == pytest.approx(value), name
-    assert set(found) == {claim.name for claim in CLAIMS}
+        assert found[name].mean() == pytest.approx(value), name
 
 
-def test_a_failed_run_leaves_no_number_in_its_replicate():
-    whole = tables(lambda arm, support, budget: float(budget))
-    runs = whole.runs.copy()
-    lost = (
-        (runs["arm"] == "modules") & (runs["support"] == "planned") & (runs["replicate"] == STUDY.first_seed)
-    )
-    runs.loc[lost, "score_held_out"] = np.nan
-    found = {e.claim.name: e.values for e in STUDY.effects(dataclasses.replace(whole, runs=runs))}
-    assert np.isnan(found["planned-needs-fewer"][0]) and np.isfinite(found["planned-needs-fewer"][1:]).all()
+def test_a_failed_run_leaves_no_number_in_its_replicate(scored, effects):
+    def score(labels):
+        failed = (labels["arm"], labels["support"], labels["replicate"]) == ("modules", "planned", STUDY.first_seed)
+        return np.nan if failed else float(labels.get("number", 0))
+
+    found = effects(STUDY, scored(score))["planned-needs-fewer"]
+    assert np.isnan(found[0]) and np.isfinite(found[1:]).all()
+
+
+def test_without_runs_nothing_is_decided_and_figures_are_drawn(made, effects):
+    none = made(STUDY, lambda labels: {})
+    assert all(np.isnan(values).all() for values in effects(STUDY, none).values())
+    names = [figure.name for figure in STUDY.design.figures(none)]
+    assert names == ["score_by_number", "score_by_stratum", "score_by_changes"]
+
+
+def test_replicates_of_preferences_are_their_own():
+    study = CoveragePlanning.profile("laptop")
+    assert len(study.design.arms["preferences"].seeds) == 8 and len(study.design.arms["modules"].seeds) == 12
 
 
 @pytest.mark.parametrize("changes", [{"numbers": (8, 12)}, {"product_numbers": (18, 9)}])
-def test_sizes_that_compare_nothing_are_refused(changes: dict[str, object]):
+def test_sizes_that_compare_nothing_are_refused(changes):
     with pytest.raises(ValueError, match="smallest first"):
         CoveragePlanning.model_validate(CoveragePlanning.profiles["smoke"] | changes)

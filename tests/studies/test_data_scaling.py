@@ -7,14 +7,39 @@ import pandas as pd
 import pytest
 
 from recombine.component import find, kinds
+from recombine.design.study import PROFILES, Study
 from recombine.errors import BadInput
 from recombine.overrides import apply, validate
+from recombine.spaces.rows import RowSet
 from recombine.stats.verdicts import judge, settle
-from recombine.studies.base import PROFILES, Study
-from recombine.studies.data_scaling import RESERVE_LIMIT, DataScaling, at_matched_loss
-from recombine.studies.reduce import per_replicate, rise
-from recombine.supports.rows import RowSet
+from recombine.studies.data_scaling import RESERVE_LIMIT, DataScaling, matched
 from recombine.training.prepare import Setting
+
+
+@pytest.fixture(scope="module")
+def tables(made):
+    """Tables whose scores are a given function of family, number and replicate, with an optional `curve`."""
+
+    def make(study, score):
+        def of(labels):
+            family = "lookup" if labels["arm"] == "lookup" else "hyperteacher"
+            return dict(score(family, labels["number"], labels["replicate"]))
+
+        curves = {}
+
+        def without_curve(labels):
+            values = of(labels)
+            default = [(10, 1.0, 0.0), (20, 0.5, values.get("r2_held_out"))]
+            curves[tuple(labels.items())] = values.pop("curve", default)
+            return values
+
+        def curve(labels):
+            points = curves[tuple(labels.items())]
+            return pd.DataFrame(points, columns=["step", "loss", "score_held_out"]).assign(score_in=0.0)
+
+        return made(study, without_curve, curves=curve)
+
+    return make
 
 
 @pytest.fixture(scope="module")
@@ -49,15 +74,23 @@ def composes(noise=0.02, seed=0):
     return score
 
 
+def changed(tables, change, *names):
+    """The same tables with some of them changed, or all."""
+    own = ["run", *(name for name in ("runs", "curves") if name in names or not names)]
+    frames = {name: tables._read(name) for name in ("runs", "curves")}
+    return type(tables).from_frames(
+        tables.labels, {name: change(frame) if name in own else frame for name, frame in frames.items()}
+    )
+
+
 def judged(study, frames):
     return {
-        verdict.claim.name: verdict
-        for verdict in settle([effect.judge() for effect in study.effects(frames)])
+        verdict.claim.name: verdict for verdict in settle([effect.judge() for effect in study.design.effects(frames)])
     }
 
 
 def values(study, frames, name):
-    (found,) = [effect for effect in study.effects(frames) if effect.claim.name == name]
+    (found,) = [effect for effect in study.design.effects(frames) if effect.claim.name == name]
     return found.values
 
 
@@ -70,13 +103,12 @@ def test_every_profile_of_every_study_validates(kind, profile):
     cls = find("studies", kind)
     assert issubclass(cls, Study)
     study = cls.profile(profile)
-    # Eight where a run takes a good part of a minute.
-    laptop = 8 if study.runs()[0][0].family.targets == "tokens" else 12
+    # Eight where a run takes most of a minute.
+    laptop = 8 if study.runs()[0][0].family.targets in ("tokens", "classes") else 12
     assert study.replicates >= {"smoke": 2, "demo": 2, "laptop": laptop, "paper": 2}[profile]
     runs = study.runs()
     assert runs and all({"replicate"} <= set(labels) for _, labels in runs)
-    assert len({config.run_id for config, _ in runs}) == len(runs)
-    assert study.question.endswith("?")
+    assert study.design.run_ids and study.question.endswith("?")
 
 
 def test_the_paper_has_the_published_grid():
@@ -91,11 +123,13 @@ def test_the_paper_has_the_published_grid():
 
 def test_a_run_for_each_family_number_and_replicate(study):
     labels = pd.DataFrame([labels for _, labels in study.runs()])
-    assert set(labels["family"]) == {"hyperteacher", "lookup"}
+    assert set(labels["arm"]) == {"main", "lookup"}
     assert set(labels["number"]) == {12, 20} and set(labels["replicate"]) == {0, 1}
     assert len(labels) == 8 and not labels.duplicated().any()
     for config, label in study.runs():
-        assert config.support.number == label["number"] and config.family.kind == label["family"]
+        assert config.support.number == label["number"] and config.family.kind == {"main": "hyperteacher"}.get(
+            label["arm"], "lookup"
+        )
 
 
 def test_within_a_replicate_all_numbers_share_one_held_out_test_that_is_never_trained_on(study):
@@ -125,16 +159,14 @@ def test_supports_of_one_replicate_are_nested(study):
     supports = {
         labels["number"]: Setting(config).support
         for config, labels in big.runs()
-        if labels["replicate"] == 0 and labels["family"] == "hyperteacher"
+        if labels["replicate"] == 0 and labels["arm"] == "main"
     }
     assert supports[60].contains(supports[40].rows).all()
 
 
 def test_a_replicate_draws_teacher_support_weights_and_data_afresh(study):
     one, two = (
-        Setting(config)
-        for config, labels in study.runs()
-        if labels["number"] == 20 and labels["family"] == "hyperteacher"
+        Setting(config) for config, labels in study.runs() if labels["number"] == 20 and labels["arm"] == "main"
     )
     assert not np.array_equal(one.teacher.readout, two.teacher.readout)
     assert not np.array_equal(one.support.rows, two.support.rows)
@@ -199,8 +231,8 @@ def test_studies_that_make_no_sense_are_refused(case):
     ("given", "message"),
     [
         ({"numbers": (40, 800)}, "is not possible"),
-        ({"numbers": (40, 696)}, "at least two must be left"),
-        ({"numbers": (5, 40)}, "cannot be complete"),
+        ({"numbers": (40, 696)}, "validation and test need at least one combination each"),
+        ({"numbers": (5, 40)}, "connected combinations contain at most"),
         ({"held_out": (0.99, 0.995)}, "Fewer than two"),
     ],
 )
@@ -253,7 +285,7 @@ def test_effects_are_computed_as_stated(twelve, tables):
         "selectivity-exceeds-control": 0.5,
     }
     frames = tables(twelve, score)
-    found = {effect.claim.name: effect.values for effect in twelve.effects(frames)}
+    found = {effect.claim.name: effect.values for effect in twelve.design.effects(frames)}
     assert list(found) == list(expected)
     for name, value in expected.items():
         np.testing.assert_allclose(found[name], np.broadcast_to(value, 12), atol=1e-12, err_msg=name)
@@ -261,9 +293,8 @@ def test_effects_are_computed_as_stated(twelve, tables):
 
 def test_the_order_of_the_rows_does_not_matter(twelve, tables):
     frames = tables(twelve, composes())
-    parts = (frames.runs, frames.combinations, frames.probes, frames.curves)
-    mixed = type(frames)(*(frame.sample(frac=1.0, random_state=1) for frame in parts))
-    for one, two in zip(twelve.effects(frames), twelve.effects(mixed), strict=True):
+    mixed = changed(frames, lambda frame: frame.sample(frac=1.0, random_state=1))
+    for one, two in zip(twelve.design.effects(frames), twelve.design.effects(mixed), strict=True):
         np.testing.assert_allclose(one.values, two.values)
 
 
@@ -318,9 +349,7 @@ def test_a_fall_contradicts_and_a_plain_is_equivalent(twelve, tables):
 
     def plain(family, number, replicate):
         values = composes(seed=replicate)(family, number, replicate)
-        return values | (
-            {"r2_held_out": 0.9 + 0.001 * (replicate % 3) * number / 20} if family != "lookup" else {}
-        )
+        return values | ({"r2_held_out": 0.9 + 0.001 * (replicate % 3) * number / 20} if family != "lookup" else {})
 
     assert judged(twelve, tables(twelve, plain))["rises"].verdict == "equivalent"
 
@@ -351,18 +380,18 @@ def test_a_failed_run_takes_its_replicate_out_and_nothing_stands_in_for_it(twelv
 
 def test_a_missing_run_counts_as_failed(twelve, tables):
     frames = tables(twelve, composes(noise=0.0))
-    gone = (frames.runs["number"] == 12) & (frames.runs["replicate"] == 0)
-    short = type(frames)(frames.runs[~gone], frames.combinations, frames.probes, frames.curves)
+    gone = frames.runs.query("number == 12 and replicate == 0")["run"]
+    short = changed(frames, lambda runs: runs[~runs["run"].isin(gone)], "runs")
     assert np.isnan(values(twelve, short, "rises")).tolist() == [True] + [False] * 11
-    none = type(frames)(frames.runs[:0], frames.combinations, frames.probes, frames.curves[:0])
-    assert all(np.isnan(effect.values).all() for effect in twelve.effects(none))
+    none = changed(frames, lambda frame: frame[:0])
+    assert all(np.isnan(effect.values).all() for effect in twelve.design.effects(none))
     assert {verdict.verdict for verdict in judged(twelve, none).values()} == {"inconclusive"}
 
 
 def test_when_every_run_failed_nothing_is_decided(twelve, tables):
     frames = tables(twelve, lambda *_: {"status": "failed", "curve": [(10, np.nan, np.nan)]})
     assert {verdict.verdict for verdict in judged(twelve, frames).values()} == {"inconclusive"}
-    overview = twelve.overview(frames)
+    overview = twelve.design.overview(frames)
     assert overview["score_in"].isna().all() and (overview["n"] == 0).all()
 
 
@@ -372,27 +401,34 @@ def test_several_spaces_are_averaged_within_a_replicate(twelve, tables):
     titles = [space.title for space in both.spaces]
     assert len(set(titles)) == 2
     frames = tables(both, composes(noise=0.0))
-    runs = frames.runs
-    high = (runs["space"] == titles[1]) & (runs["number"] == 20) & (runs["family"] == "hyperteacher")
-    runs.loc[high, "r2_held_out"] = 1.0
-    np.testing.assert_allclose(values(both, frames, "rises"), (0.5 + 0.7) / 2)
-    runs.loc[high & (runs["replicate"] == 1), "r2_held_out"] = np.nan
-    assert np.isnan(values(both, frames, "rises")).tolist() == [False, True] + [False] * 10
+    high = frames.runs[
+        (frames.runs["space"] == titles[1]) & (frames.runs["number"] == 20) & (frames.runs["arm"] == "main")
+    ]
+
+    def with_score(runs, score, chosen):
+        return runs.assign(r2_held_out=runs["r2_held_out"].where(~runs["run"].isin(chosen["run"]), score))
+
+    perfect = changed(frames, lambda runs: with_score(runs, 1.0, high), "runs")
+    np.testing.assert_allclose(values(both, perfect, "rises"), (0.5 + 0.7) / 2)
+    failed = changed(perfect, lambda runs: with_score(runs, np.nan, high[high["replicate"] == 1]), "runs")
+    assert np.isnan(values(both, failed, "rises")).tolist() == [False, True] + [False] * 10
 
 
 def test_planted_nulls_are_supported_at_most_one_time_in_twenty(twelve, tables):
     """At the margin itself, the hardest null."""
-    main = tables(twelve, composes()).runs.query("family == 'hyperteacher'")
-    (claim,) = [effect.claim for effect in twelve.effects(tables(twelve, composes())) if effect.claim.primary]
-    sizes = {twelve.base.space.title: twelve.sizes(twelve.base.space)}
+    (primary,) = [claim for claim in twelve.design.claims if claim.primary]
     draw = np.random.default_rng(7)
     trials, supported = 200, 0
+    frames = tables(twelve, composes())
+    own = frames.runs.set_index("run")
+
+    def planted(runs):
+        scores = 0.5 + primary.test.margin * (own["number"] == 20) + 0.1 * draw.standard_normal(len(own))
+        return runs.assign(r2_held_out=runs["run"].map(scores))
+
     for _ in range(trials):
-        scores = 0.5 + claim.margin * (main["number"] == 20) + 0.1 * draw.standard_normal(len(main))
-        effects = per_replicate(
-            main.assign(r2_held_out=scores), "r2_held_out", rise, sizes, list(twelve.seeds)
-        )
-        supported += judge(claim, effects).verdict == "supported"
+        data = twelve.design.data(changed(frames, planted, "runs"))
+        supported += judge(primary.of("data-scaling"), primary.effect.values(data)).verdict == "supported"
     assert supported <= 0.05 * trials
 
 
@@ -418,7 +454,7 @@ def curves(*runs):
 
 
 def picked(frame):
-    chosen = at_matched_loss(frame)
+    chosen = matched(frame)
     return {(row.replicate, row.number): row.step for row in chosen.itertuples()}
 
 
@@ -429,7 +465,7 @@ def test_the_loss_that_all_reach_is_matched_at_its_first_evaluation():
     )
     # The slower run never gets below 0.5; the quicker one first does so at step 20.
     assert picked(frame) == {(0, 10): 20, (0, 40): 30}
-    assert at_matched_loss(frame).set_index("number")["score_held_out"].to_dict() == {10: 0.2, 40: 0.3}
+    assert matched(frame).set_index("number")["score_held_out"].to_dict() == {10: 0.2, 40: 0.3}
 
 
 def test_each_replicate_has_its_own_loss():
@@ -443,16 +479,13 @@ def test_each_replicate_has_its_own_loss():
 
 
 def test_a_loss_that_rises_again_is_matched_where_it_was_lowest():
-    frame = curves(
-        (0, 10, [(10, 0.3, 0.5), (20, 0.8, 0.6)]),
-        (0, 40, [(30, 0.9, 0.3), (20, 0.3, 0.2), (10, 1.0, 0.1)]),
-    )
+    frame = curves((0, 10, [(10, 0.3, 0.5), (20, 0.8, 0.6)]), (0, 40, [(30, 0.9, 0.3), (20, 0.3, 0.2), (10, 1.0, 0.1)]))
     assert picked(frame) == {(0, 10): 10, (0, 40): 20}
 
 
 def test_the_score_is_that_of_the_evaluation_even_if_it_is_missing():
     frame = curves((0, 10, [(10, 0.3, np.nan), (20, 0.1, 0.9)]), (0, 40, [(10, 0.3, 0.2)]))
-    chosen = at_matched_loss(frame).set_index("number")["score_held_out"]
+    chosen = matched(frame).set_index("number")["score_held_out"]
     assert np.isnan(chosen[10]) and chosen[40] == 0.2
 
 
@@ -463,4 +496,4 @@ def test_the_choice_does_not_look_at_the_held_out_score():
 
 
 def test_no_curves_no_choice():
-    assert at_matched_loss(curves()).empty
+    assert matched(curves()).empty

@@ -6,25 +6,28 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from recombine.design import Tables
+from recombine.design.replicates import rank_correlation
+from recombine.design.study import PROFILES
 from recombine.errors import BadInput
 from recombine.overrides import apply, validate
-from recombine.studies.base import PROFILES, Tables
-from recombine.studies.decodability import CLAIMS, Decodability
-from recombine.studies.decodability_effects import correlation
+from recombine.studies.decodability import CORRELATIONS, Decodability
 from recombine.studies.scaling_law import ScalingLaw
 
-MAIN, CONTROL, IGNORED = "hyperteacher", "lookup", "ignored-part"
-CORRELATIONS = [
-    "within-size",
-    "within-size-and-width",
-    "within-size-at-equal-fit",
-    "within-size-and-width-middle",
+FAMILIES = {"main": "hyperteacher", "others": "hyperteacher", "lookup": "lookup", "ignored": "ignored-part"}
+CLAIMS = [
+    "fits",
+    *CORRELATIONS,
+    *("probe-starves", "fades", "fades-more", "learned", "swap", "swap-deepest", "swap-deepest-helps", "swap-share"),
+    *("erasure-holds", "erasure-first", "erasure-middle", "theorem-says-something", "theorem", "control-is-learned"),
+    *("selectivity", "control-stays-at-zero", "control-is-decodable", "control-swap-misses", "control-not-recovered"),
+    *("ignored-is-learned", "ignored-part-fades"),
 ]
 
 
 def summary(labels, draw):
     """The numbers of a run, as they are where every claim holds."""
-    family, number, width = labels["family"], labels["number"], labels["width"]
+    number, width = labels["number"], labels["width"]
     quality = draw.standard_normal()
     size = {40: 0.0, 80: 1.0, 160: 2.0, 320: 3.0}[number]
     narrow = 0.0 if width == 128 else 0.2
@@ -50,7 +53,7 @@ def summary(labels, draw):
         "bound_in": 0.4 + 0.01 * quality,
         "slack_in": 0.6 - 0.01 * quality,
     }
-    if family == CONTROL:
+    if labels["arm"] == "lookup":
         values |= {
             "r2_held_out": -2.0,
             "selectivity": 0.3,
@@ -73,11 +76,8 @@ def layer_rows(values, depth):
                 r2 = trained if network == "trained" else values["intrinsic_untrained"]
                 if form == "transfer" and number == 3:
                     r2 = values["transfer"]
-                place = {"site": site, "network": network, "form": form, "control": 0.1}
-                probes += [
-                    place | {"strength": "1", "r2": r2 - 0.5},
-                    place | {"strength": "chosen", "r2": r2},
-                ]
+                names = {"site": site, "network": network, "form": form, "control": 0.1}
+                probes += [names | {"strength": "1", "r2": r2 - 0.5}, names | {"strength": "chosen", "r2": r2}]
         if number:
             wobble = 0.01 * values["efficacy"]
             lost = {1: 0.4, 2: 0.3, 3: 0.1}[number] + wobble
@@ -92,38 +92,45 @@ def swap_rows(values, depth):
     return [{"site": f"hidden {number}"} | made for number in range(1, depth + 1)]
 
 
-def made(study, change=None, drop=None, seed=0):
+def readings(study, lost, draw):
+    """The tables `readout` and `combinations` of one run: combinations that hold the ignored part are read worse."""
+    read, scored = [], []
+    for number in range(30):
+        holds = number % 3 == 0
+        error = 0.3 + (0.03 + lost) * holds + 0.001 * draw.standard_normal()
+        read.append({"combination": f"c{number}", "error": error})
+        parts = np.array([study.ignored.part, 5]) if holds else np.array([4, 5])
+        scored.append({"combination": f"c{number}", "constituents": parts, "region": "held_out"})
+    return read, scored
+
+
+@pytest.fixture(scope="module")
+def filled():
     """Tables in which every claim holds; `change(labels, values)` alters a run, `drop(labels)` leaves it out."""
-    draw = np.random.default_rng(seed)
-    runs, frames = [], {name: [] for name in ("probes", "erasure", "swap", "readout", "combinations")}
-    for config, labels in study.runs():
-        values = summary(labels, draw)
-        if change is not None:
-            values |= change(labels, values)
-        if drop is not None and drop(labels):
-            continue
-        names = {"run": config.run_id} | labels
-        middle, lost = values.pop("middle"), values.pop("lost", 0.2 if labels["family"] == IGNORED else 0.0)
-        runs.append(names | {"status": "complete"} | values)
-        probes, erased = layer_rows(values | {"middle": middle}, study.depth)
-        swaps = swap_rows(values, study.depth)
-        read, scored = [], []
-        for number in range(30):
-            holds = number % 3 == 0
-            name = f"c{number}"
-            error = 0.3 + (0.03 + lost) * holds + 0.001 * draw.standard_normal()
-            read.append({"combination": name, "error": error})
-            parts = np.array([study.ignored.part, 5]) if holds else np.array([4, 5])
-            scored.append({"combination": name, "constituents": parts, "region": "held_out"})
-        rows = {"probes": probes, "erasure": erased, "swap": swaps, "readout": read, "combinations": scored}
-        for name, found in rows.items():
-            frames[name] += [one | names for one in found]
-    if not runs:
-        nothing = pd.DataFrame(columns=["run", "replicate", "family", "width", "number"])
-        return Tables(nothing, nothing, nothing, nothing, {})
-    tables = {name: pd.DataFrame(rows) for name, rows in frames.items()}
-    others = {name: tables[name] for name in ("erasure", "swap", "readout")}
-    return Tables(pd.DataFrame(runs), tables["combinations"], tables["probes"], pd.DataFrame(), others)
+
+    def make(study, change=None, drop=None, seed=0):
+        draw = np.random.default_rng(seed)
+        frames = {name: [] for name in ("decodability", "erasure", "swap", "readout", "combinations")}
+        runs = []
+        for config, labels in study.design.runs:
+            values = summary(labels, draw)
+            if change is not None:
+                values |= change(labels, values)
+            if drop is not None and drop(labels):
+                continue
+            lost = values.pop("lost", 0.2 if labels["arm"] == "ignored" else 0.0)
+            probes, erased = layer_rows(values, study.depth)
+            del values["middle"]
+            read, scored = readings(study, lost, draw)
+            rows = {"decodability": probes, "erasure": erased, "swap": swap_rows(values, study.depth)}
+            for name, some in (rows | {"readout": read, "combinations": scored}).items():
+                frames[name] += [row | {"run": config.run_id} for row in some]
+            runs.append({"run": config.run_id, "status": "complete"} | values)
+        labels = pd.DataFrame([{"run": config.run_id} | names for config, names in study.design.runs])
+        tables = {name: pd.DataFrame(rows) for name, rows in (frames | {"runs": runs}).items() if rows}
+        return Tables.from_frames(labels, tables)
+
+    return make
 
 
 @pytest.fixture(scope="module")
@@ -132,20 +139,22 @@ def study():
 
 
 @pytest.fixture(scope="module")
-def tables(study):
-    return made(study)
+def tables(study, filled):
+    return filled(study)
+
+
+def networks(study, tables):
+    data = study.design.data(tables)
+    return study.networks(*(data[arm] for arm in ("main", "others") if arm in data))
 
 
 def spearman(x, y):
     return float(pd.Series(x).corr(pd.Series(y), method="spearman"))
 
 
-def values(study, tables):
-    return {effect.claim.name: effect.values for effect in study.effects(tables)}
-
-
 def words(study, tables):
-    return {effect.claim.name: effect.judge().verdict for effect in study.effects(tables)}
+    """The verdict on each claim alone."""
+    return {effect.claim.name: effect.judge().verdict for effect in study.design.effects(tables)}
 
 
 # The runs
@@ -154,23 +163,27 @@ def words(study, tables):
 @pytest.mark.parametrize("profile", PROFILES)
 def test_runs_are_unique_and_every_cell_has_every_replicate(profile):
     study = Decodability.profile(profile)
-    labels = pd.DataFrame([labels for _, labels in study.runs()])
-    assert len({config.run_id for config, _ in study.runs()}) == len(labels)
+    runs = study.design.runs
+    labels = pd.DataFrame([labels for _, labels in runs])
+    assert len(study.design.run_ids) == len(labels)
     assert not labels.duplicated().any()
-    cells = labels.groupby(["family", "width", "number"])["replicate"].nunique()
-    assert (cells == study.replicates).all() and len(cells) == len(study.cell_list)
-    assert set(labels["family"]) == {MAIN, CONTROL, IGNORED}
-    for config, label in study.runs():
-        assert config.support.number == label["number"] and config.family.kind == label["family"]
+    cells = labels.groupby(["arm", "width", "number"])["replicate"].nunique()
+    few, many = study.numbers[0], study.numbers[-1]
+    expected = {("main", study.width, number) for number in study.numbers}
+    expected |= {("others", width, number) for width in study.other_widths for number in study.other_numbers}
+    expected |= {("lookup", study.width, few), ("lookup", study.width, many), ("ignored", study.width, many)}
+    assert (cells == study.replicates).all() and set(cells.index) == expected
+    for config, label in runs:
+        assert config.support.number == label["number"] and config.family.kind == FAMILIES[label["arm"]]
         assert config.model.hidden == (label["width"],) * study.depth
 
 
 def test_the_laptop_grid_shares_its_runs_with_the_scaling_law(study):
-    assert study.replicates == 12 and len(study.runs()) <= 110
-    own = {config.run_id: labels for config, labels in study.runs()}
-    shared = {config.run_id for config, _ in ScalingLaw.profile("laptop").runs()} & set(own)
-    alone = [labels["family"] for run, labels in own.items() if run not in shared]
-    assert set(alone) == {IGNORED}, "all but the ignored part are trained anyway"
+    assert study.replicates == 12 and len(study.design.runs) <= 110
+    own = {config.run_id: labels["arm"] for config, labels in study.design.runs}
+    shared = {config.run_id for config, _ in ScalingLaw.profile("laptop").design.runs} & set(own)
+    alone = {arm for run, arm in own.items() if run not in shared}
+    assert alone == {"ignored"}, "all but the ignored part are trained anyway"
 
 
 def test_layers_that_claims_are_about():
@@ -203,34 +216,29 @@ def test_sizes_that_make_no_sense_are_refused(given, message):
 
 
 def test_where_all_is_as_stated_every_claim_holds(study, tables):
-    found = {effect.claim.name: effect.judge() for effect in study.effects(tables)}
-    assert list(found) == [claim.name for claim in CLAIMS]
+    found = {effect.claim.name: effect.judge() for effect in study.design.effects(tables)}
+    assert list(found) == CLAIMS
     assert [name for name, verdict in found.items() if verdict.claim.primary] == ["within-size"]
     # In these tables few and many combinations fade alike but for the rise of the deepest layer.
     assert {name for name, one in found.items() if one.verdict != one.claim.wanted} <= {"fades-more"}
-    known = {claim.name for claim in CLAIMS}
-    assert all(set(claim.needs) <= known for claim in CLAIMS)
     assert all(verdict.replicates == 12 for verdict in found.values())
+    smoke = Decodability.profile("smoke")
+    assert [claim.name for claim in smoke.design.claims] == CLAIMS, "a profile without other widths has all claims too"
 
 
-def test_effects_are_computed_as_stated(study):
+def test_effects_are_computed_as_stated(study, filled, effects):
     def change(labels, values):
         few = labels["number"] == 40
         fixed = {name: round(value, 6) for name, value in values.items()}
-        if labels["family"] == MAIN:
+        if labels["arm"] in ("main", "others"):
             own = {"r2_in": 0.91 if labels["number"] == 160 else 0.95, "intrinsic": 0.6 if few else 0.7}
-            own |= {
-                "transfer": 0.4 if few else 0.75,
-                "efficacy": 0.05,
-                "efficacy_best": 0.2,
-                "bound_in": 0.41,
-            }
+            own |= {"transfer": 0.4 if few else 0.75, "efficacy": 0.05, "efficacy_best": 0.2, "bound_in": 0.41}
             return fixed | own | {"slack_in": 0.59, "selectivity": 0.5, "lost": 0.01}
         own = {"r2_in": 0.9, "intrinsic": 0.62, "selectivity": 0.3, "recovered": 0.06, "bound_in": 0.7}
         own |= {"slack_in": 0.3, "accuracy_best": -2.0, "correlation_held_out": 0.03 if few else 0.01}
         return fixed | own | {"lost": 0.21}
 
-    found = values(study, made(study, change))
+    found = effects(study, filled(study, change))
     expected = {
         "fits": 0.91,
         "probe-starves": 0.35 - 0.1,
@@ -259,7 +267,7 @@ def test_effects_are_computed_as_stated(study):
     np.testing.assert_allclose(found["ignored-part-fades"], np.full(12, 0.2), atol=0.005)
 
 
-def test_a_correlation_that_only_the_size_makes_is_not_taken_for_one(study):
+def test_a_correlation_that_only_the_size_makes_is_not_taken_for_one(study, filled):
     draw = np.random.default_rng(5)
 
     def change(labels, values):
@@ -271,103 +279,92 @@ def test_a_correlation_that_only_the_size_makes_is_not_taken_for_one(study):
             "r2_held_out": 0.4 + 0.5 * size + 0.02 * noise[2],
         }
 
-    tables = made(study, change)
-    frame = tables.runs[tables.runs["family"] == MAIN]
+    tables = filled(study, change)
+    frame = networks(study, tables)
     assert spearman(frame["intrinsic"], frame["r2_held_out"]) > 0.7
     found = words(study, tables)
     assert not {"supported"} & {found[name] for name in CORRELATIONS}
 
 
-def test_a_correlation_that_only_the_width_makes_is_told_apart(study):
+def test_a_correlation_that_only_the_width_makes_is_told_apart(study, filled):
     draw = np.random.default_rng(6)
 
     def change(labels, values):
         wide = labels["width"] == 128
         noise = draw.standard_normal(2)
-        return {
-            "intrinsic": 0.4 + 0.3 * wide + 0.02 * noise[0],
-            "r2_held_out": 0.4 + 0.5 * wide + 0.02 * noise[1],
-        }
+        return {"intrinsic": 0.4 + 0.3 * wide + 0.02 * noise[0], "r2_held_out": 0.4 + 0.5 * wide + 0.02 * noise[1]}
 
     # Width differs at every size here.
     wider = apply(study, ["other_numbers=40,80,160,320"])
-    found = words(wider, made(wider, change))
+    found = words(wider, filled(wider, change))
     assert found["within-size"] == "supported" and found["within-size-and-width"] != "supported"
 
 
-def test_the_mean_of_the_pseudo_values_is_near_the_correlation(study, tables):
-    frame = study.points(tables)
+def test_the_mean_of_the_pseudo_values_is_near_the_correlation(study, tables, effects):
+    frame = networks(study, tables)
     assert len(frame) == 72
-    whole = correlation(frame, "deepest", ["number"])
-    assert values(study, tables)["within-size"].mean() == pytest.approx(whole, abs=0.03)
+    whole = rank_correlation(frame, "intrinsic", "r2_held_out", ["number"])
+    assert effects(study, tables)["within-size"].mean() == pytest.approx(whole, abs=0.03)
     alone = frame[(frame["number"] == 40)]
-    expected = spearman(alone["deepest"], alone["r2_held_out"])
-    assert correlation(alone, "deepest", ["number", "width"]) == pytest.approx(expected)
-    assert np.isnan(correlation(alone.head(2), "deepest", ["number"])), "too few"
+    expected = spearman(alone["intrinsic"], alone["r2_held_out"])
+    assert rank_correlation(alone, "intrinsic", "r2_held_out", ["number", "width"]) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
     ("gone", "without", "still"),
     [
-        ((MAIN, 128, 160), [*CORRELATIONS, "fits"], ["learned", "swap", "theorem"]),
-        ((MAIN, 58, 80), CORRELATIONS, ["fits", "fades"]),
-        ((MAIN, 128, 40), [*CORRELATIONS, "fits", "fades", "probe-starves", "theorem"], ["learned", "swap"]),
-        ((MAIN, 128, 320), ["learned", "swap", "erasure-middle", "ignored-part-fades"], ["fades", "theorem"]),
-        ((CONTROL, 128, 40), ["theorem", "selectivity", "control-is-decodable"], ["within-size", "fits"]),
-        ((IGNORED, 128, 320), ["ignored-is-learned", "ignored-part-fades"], ["within-size", "swap"]),
+        (("main", 128, 160), [*CORRELATIONS, "fits"], ["learned", "swap", "theorem"]),
+        (("others", 58, 80), CORRELATIONS, ["fits", "fades"]),
+        (("main", 128, 40), [*CORRELATIONS, "fits", "fades", "probe-starves", "theorem"], ["learned", "swap"]),
+        (("main", 128, 320), ["learned", "swap", "erasure-middle", "ignored-part-fades"], ["fades", "theorem"]),
+        (("lookup", 128, 40), ["theorem", "selectivity", "control-is-decodable"], ["within-size", "fits"]),
+        (("ignored", 128, 320), ["ignored-is-learned", "ignored-part-fades"], ["within-size", "swap"]),
     ],
 )
-def test_a_missing_run_gives_its_replicate_no_number(study, tables, gone, without, still):
-    def kept(frame):
-        family, width, number = gone
-        cell = (frame["family"] == family) & (frame["width"] == width) & (frame["number"] == number)
-        return frame[~(cell & (frame["replicate"] == 1003))]
+def test_a_missing_run_gives_its_replicate_no_number(study, filled, effects, gone, without, still):
+    def drop(labels):
+        return (labels["arm"], labels["width"], labels["number"]) == gone and labels["replicate"] == 1003
 
-    others = {name: kept(frame) for name, frame in tables.others.items()}
-    rest = Tables(kept(tables.runs), kept(tables.combinations), kept(tables.probes), tables.curves, others)
-    found = values(study, rest)
+    found = effects(study, filled(study, drop=drop))
     for name in without:
         assert np.flatnonzero(np.isnan(found[name])).tolist() == [3], name
     for name in still:
         assert np.isfinite(found[name]).all(), name
 
 
-def test_without_runs_nothing_is_decided(study):
-    nothing = made(study, drop=lambda labels: True)
-    assert all(np.isnan(effect.values).all() for effect in study.effects(nothing))
-    assert all(figure.chart.to_dict() for figure in study.figures(nothing))
-    assert study.overview(nothing).empty
+def test_without_runs_nothing_is_decided(study, filled):
+    nothing = filled(study, drop=lambda labels: True)
+    assert all(np.isnan(effect.values).all() for effect in study.design.effects(nothing))
+    assert all(figure.chart.to_dict() for figure in study.design.figures(nothing))
+    assert study.design.overview(nothing).empty
 
 
-def test_controls_that_do_not_behave_are_found(study):
+def test_controls_that_do_not_behave_are_found(study, filled):
     def leaks(labels, values):
-        if labels["family"] == CONTROL:
-            return {
-                "correlation_held_out": 0.2 + values["r2_in"] / 100,
-                "recovered": 0.5 + values["r2_in"] / 100,
-            }
+        if labels["arm"] == "lookup":
+            return {"correlation_held_out": 0.2 + values["r2_in"] / 100, "recovered": 0.5 + values["r2_in"] / 100}
         return {"lost": 0.0}
 
-    found = words(study, made(study, leaks))
+    found = words(study, filled(study, leaks))
     for name in ("control-stays-at-zero", "control-not-recovered"):
         assert found[name] == "contradicted"
     assert found["ignored-part-fades"] != "supported"
 
 
-def test_a_layer_that_reads_but_does_not_use_is_told_apart(study):
+def test_a_layer_that_reads_but_does_not_use_is_told_apart(study, filled):
     def unused(labels, values):
         wobble = values["r2_in"] / 100
         return {"efficacy": -0.2 + wobble, "efficacy_best": -0.1 + wobble}
 
-    found = words(study, made(study, unused))
+    found = words(study, filled(study, unused))
     assert found["swap"] == "equivalent" and found["swap-share"] == "contradicted"
     assert found["swap-deepest-helps"] == "contradicted" and found["learned"] == "supported"
 
 
 def test_the_overview_and_the_figures(study, tables):
-    frame = study.overview(tables)
-    assert len(frame) == len(study.cell_list) and (frame["n"] == 12).all()
-    found = study.figures(tables)
+    frame = study.design.overview(tables)
+    assert len(frame) == 9 and (frame["n"] == 12).all()
+    found = study.design.figures(tables)
     assert [figure.name for figure in found] == [
         "decodability_within_size",
         "decodability_by_layer",

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from recombine.design import Tables
 from recombine.errors import BadInput
 from recombine.language.drawn import LEVELS
 from recombine.overrides import apply, validate
-from recombine.stats.verdicts import Verdict, settle
-from recombine.studies.base import Tables
-from recombine.studies.embers import Embers
-from recombine.studies.embers_claims import ARMS, EVEN_SHIFTS, EVEN_TEXTS, SKEWED
+from recombine.studies.embers import ARMS, Embers
 
 LOGPROB = dict(zip(LEVELS, (-8.0, -15.0, -26.0), strict=True))
 CIPHER = -28.0
@@ -29,89 +28,71 @@ def small() -> Embers:
     return apply(Embers.profile("smoke"), ["first_seed=0", "replicates=6"])
 
 
-def tables(
-    study: Embers,
-    output: float = 1.0,
-    given: float = 0.0,
-    common: float = COMMON,
-    fits: float = 1.0,
-    texts: int = 40,
-) -> Tables:
-    """Answers that are right with log-odds of -1, `common` more for the common shift, and for every 10 nats `output` of the
-    answer's log-probability above -18 and `given` of the input's."""
-    draw = np.random.default_rng(0)
-    rows = []
-    for config, labels in study.runs():
-        arm, name = labels["arm"], {"run": config.run_id} | labels
-        own = study.shifts(labels["replicate"])[arm == "rotated"]
-        for level, told in LOGPROB.items():
-            rows += [
-                name
-                | {"region": "held_out", "way": "text", "level": level, "shift": 0, "common": False}
-                | {"own_logprob": told, "right": 0.0, "text": f"{level} 0"}
-            ]
-            for way in ("decode", "encode"):
-                probabilities = (CIPHER, told) if way == "decode" else (told, CIPHER)
-                flat = arm == EVEN_TEXTS
-                odds = (
-                    0.0
-                    if flat
-                    else sum(
-                        weight * (value + 18) / 10
-                        for weight, value in zip((given, output), probabilities, strict=True)
-                    )
-                )
-                for shift in range(1, study.alphabet):
-                    lead = FREQUENT if arm == EVEN_SHIFTS else common * (shift == own)
-                    chance = 1 / (1 + math.exp(1 - lead - odds))
-                    rows += [
-                        name
-                        | {
-                            "region": "held_out",
-                            "way": way,
-                            "level": level,
-                            "shift": shift,
-                            "common": shift == own,
-                        }
-                        | {"text": f"{level} {number}", "right": float(draw.random() < chance)}
-                        | {
-                            "input_logprob": probabilities[0] + 0.1 * number % 1,
-                            "output_logprob": probabilities[1],
-                        }
-                        for number in range(texts)
-                    ]
-        rows.append(name | {"region": "trained", "way": "decode", "level": "", "common": True, "right": fits})
-    empty = pd.DataFrame({"run": []})
-    runs = pd.DataFrame([{"run": config.run_id} | labels for config, labels in study.runs()])
-    return Tables(runs, empty, empty, empty, {"cipher-answers": pd.DataFrame(rows)})
+World = Callable[..., Tables]
 
 
 @pytest.fixture(scope="module")
-def usual(small: Embers) -> Tables:
-    return tables(small)
+def world(made: Any) -> World:
+    """Answers that are right with log-odds of -1, `common` more for the common shift, and for every 10 nats `output` of the
+    answer's log-probability above -18 and `given` of the input's. `kept` says which runs have answers."""
+
+    def make(
+        study: Embers,
+        output: float = 1.0,
+        given: float = 0.0,
+        common: float = COMMON,
+        fits: float = 1.0,
+        texts: int = 80,
+        kept: Callable[[dict[str, Any]], bool] = lambda labels: True,
+    ) -> Tables:
+        draw = np.random.default_rng(0)
+
+        def answers(labels: dict[str, Any]) -> pd.DataFrame:
+            arm, own = labels["arm"], study.shifts(labels["replicate"])[labels["arm"] == "rotated"]
+            rows: list[dict[str, Any]] = []
+            for level, logprob in LOGPROB.items():
+                plain = {"region": "held_out", "way": "text", "level": level, "shift": 0, "common": False}
+                rows += [plain | {"own_logprob": logprob, "right": 0.0, "text": f"{level} 0"}]
+                for way in ("decode", "encode"):
+                    probabilities = (CIPHER, logprob) if way == "decode" else (logprob, CIPHER)
+                    weighted = zip((given, output), probabilities, strict=True)
+                    odds = sum(weight * (value + 18) / 10 for weight, value in weighted)
+                    odds = 0.0 if arm == "even_texts" else odds
+                    for shift in range(1, study.alphabet):
+                        lead = FREQUENT if arm == "even_shifts" else common * (shift == own)
+                        chance = 1 / (1 + math.exp(1 - lead - odds))
+                        rows += [
+                            {"region": "held_out", "way": way, "level": level, "shift": shift}
+                            | {"common": shift == own, "text": f"{level} {number}"}
+                            | {"right": float(draw.random() < chance), "output_logprob": probabilities[1]}
+                            | {"input_logprob": probabilities[0] + 0.1 * number % 1}
+                            for number in range(texts)
+                        ]
+            rows += [{"region": "trained", "way": "decode", "level": "", "common": True, "right": fits}]
+            return pd.DataFrame(rows if kept(labels) else [])
+
+        return made(study, lambda labels: {}, cipher_answers=answers)
+
+    return make
 
 
-def judged(study: Embers, frames: Tables) -> dict[str, Verdict]:
-    found = settle([effect.judge() for effect in study.effects(frames)])
-    return {verdict.claim.name: verdict for verdict in found}
+@pytest.fixture(scope="module")
+def usual(small: Embers, world: World) -> Tables:
+    return world(small)
 
 
 def test_every_arm_has_its_replicates() -> None:
     study = Embers.profile("laptop")
-    labels = pd.DataFrame([labels for _, labels in study.runs()])
-    assert (labels.groupby("arm").size() == study.replicates).all() and study.replicates >= 8
-    assert set(labels["arm"]) == set(ARMS)
-    assert study.first_seed >= 1000
+    assert set(study.design.arms) == set(ARMS) and study.replicates >= 8 and study.first_seed >= 1000
+    assert len(study.design.run_ids) == 4 * study.replicates
 
 
 def test_arms_differ_in_the_stream_alone() -> None:
     study = Embers.profile("laptop")
-    first = {
-        labels["arm"]: config for config, labels in study.runs() if labels["replicate"] == study.seeds[0]
-    }
+    runs = study.design.runs
+    first = {labels["arm"]: config for config, labels in runs if labels["replicate"] == study.seeds[0]}
     for config in first.values():
-        same = config.model_copy(update={"support": first[SKEWED].support})
-        assert same == first[SKEWED]
+        assert config.model_copy(update={"support": first["skewed"].support}) == first["skewed"]
     assert len({config.support for config in first.values()}) == 4
 
 
@@ -126,66 +107,64 @@ def test_the_common_shift_goes_round(alphabet: int) -> None:
         assert 1 <= other < alphabet and other != common and (common + other) % alphabet
 
 
-def test_verdicts_where_probability_matters(small: Embers, usual: Tables) -> None:
-    found = judged(small, usual)
-    words = {name: verdict.verdict for name, verdict in found.items()}
-    assert all(words[name] == verdict.claim.wanted for name, verdict in found.items()), words
+def test_verdicts_where_probability_matters(small: Embers, usual: Tables, words: Any) -> None:
+    verdicts = words(small, usual)
+    wanted = {claim.name: claim.of("embers").wanted for claim in small.design.claims}
+    assert verdicts == wanted
 
 
-def test_verdicts_where_only_the_input_matters(small: Embers) -> None:
-    found = judged(small, tables(small, output=0.0, given=1.0))
-    assert found["decoding-gap"].verdict == "contradicted"
-    assert found["probable-output"].verdict == "equivalent"
-    assert found["output-over-input"].verdict == "contradicted"
-    assert found["common-task"].verdict == "supported"
+def test_verdicts_where_only_the_input_matters(small: Embers, world: World, words: Any) -> None:
+    verdicts = words(small, world(small, output=0.0, given=1.0))
+    assert verdicts["decoding-gap"] == "contradicted"
+    assert verdicts["probable-output"] == "equivalent"
+    assert verdicts["output-over-input"] == "contradicted"
+    assert verdicts["common-task"] == "supported"
 
 
-def test_verdicts_where_tasks_are_alike(small: Embers) -> None:
-    found = judged(small, tables(small, common=0.0, texts=150))
-    assert found["common-task"].verdict == "equivalent" and found["gap-moves"].verdict == "equivalent"
+def test_verdicts_where_tasks_are_alike(small: Embers, world: World, words: Any) -> None:
+    verdicts = words(small, world(small, common=0.0, texts=150))
+    assert verdicts["common-task"] == "equivalent" and verdicts["gap-moves"] == "equivalent"
 
 
-def test_a_network_that_did_not_fit_decides_nothing(small: Embers) -> None:
-    found = judged(small, tables(small, fits=0.5, texts=12))
+def test_a_network_that_did_not_fit_decides_nothing(small: Embers, world: World, words: Any) -> None:
+    verdicts = words(small, world(small, fits=0.5, texts=12))
     for name in ("probable-output", "common-task", "decoding-gap", "output-weight", "gap-moves"):
-        assert found[name].verdict == "inconclusive"
+        assert verdicts[name] == "inconclusive"
 
 
-def test_weights_are_those_of_the_odds(small: Embers) -> None:
-    frames = tables(small, output=1.2, given=0.4, texts=100)
-    found = {one.claim.name: one.values for one in small.effects(frames)}
-    assert found["output-weight"].mean() == pytest.approx(1.2, abs=0.1)
-    assert found["output-over-input"].mean() == pytest.approx(0.8, abs=0.1)
+def test_weights_are_those_of_the_odds(small: Embers, world: World, effects: Any) -> None:
+    values = effects(small, world(small, output=1.2, given=0.4, texts=100))
+    assert values["output-weight"].mean() == pytest.approx(1.2, abs=0.1)
+    assert values["output-over-input"].mean() == pytest.approx(0.8, abs=0.1)
 
 
-def test_effects_are_means_of_answers(small: Embers, usual: Tables) -> None:
-    frame = usual.others["cipher-answers"]
-    found = {one.claim.name: one.values for one in small.effects(usual)}
-    own = frame[(frame["arm"] == SKEWED) & (frame["replicate"] == 2) & (frame["region"] == "held_out")]
+def test_effects_are_means_of_answers(small: Embers, usual: Tables, effects: Any) -> None:
+    frame = usual["cipher-answers"]
+    values = effects(small, usual)
+    own = frame[(frame["arm"] == "skewed") & (frame["replicate"] == 2) & (frame["region"] == "held_out")]
     right = own[own["way"] == "decode"].groupby("level")["right"].mean()
-    assert found["probable-output"][2] == pytest.approx(right["probable"] - right["made up"])
-    assert found["probable-order"][2] == pytest.approx(right["probable"] - right["reordered"])
+    assert values["probable-output"][2] == pytest.approx(right["probable"] - right["made up"])
+    assert values["probable-order"][2] == pytest.approx(right["probable"] - right["reordered"])
     ciphers = own[own["way"] != "text"]
-    lead = ciphers[ciphers["common"]]["right"].mean() - ciphers[~ciphers["common"]]["right"].mean()
-    assert found["common-task"][2] == pytest.approx(lead)
-    assert found["knows-the-language"][2] == pytest.approx(7.0)
+    common = ciphers["common"].astype(bool)
+    lead = ciphers[common]["right"].mean() - ciphers[~common]["right"].mean()
+    assert values["common-task"][2] == pytest.approx(lead)
+    assert values["knows-the-language"][2] == pytest.approx(7.0)
 
 
-def test_a_missing_run_leaves_its_replicate_out(small: Embers, usual: Tables) -> None:
-    frame = usual.others["cipher-answers"]
-    kept = frame[(frame["arm"] != "rotated") | (frame["replicate"] != 1)]
-    left = Tables(usual.runs, usual.combinations, usual.probes, usual.curves, {"cipher-answers": kept})
-    found = {one.claim.name: one.values for one in small.effects(left)}
-    assert np.isnan(found["gap-moves"][1]) and np.isfinite(np.delete(found["gap-moves"], 1)).all()
-    assert np.isfinite(found["common-task"]).all()
+def test_a_missing_run_leaves_its_replicate_out(small: Embers, world: World, effects: Any) -> None:
+    def kept(labels: dict[str, Any]) -> bool:
+        return labels["arm"] != "rotated" or labels["replicate"] != 1
+
+    values = effects(small, world(small, texts=12, kept=kept))
+    assert np.isnan(values["gap-moves"][1]) and np.isfinite(np.delete(values["gap-moves"], 1)).all()
+    assert np.isfinite(values["common-task"]).all()
 
 
 def test_figures_are_drawn_with_and_without_runs(small: Embers, usual: Tables) -> None:
     names = ["by_probability", "by_frequency", "rotation", "weights"]
-    empty = pd.DataFrame({"run": []})
-    nothing = Tables(empty, empty, empty, empty, {"cipher-answers": empty})
-    for frames in (usual, nothing):
-        figures = small.figures(frames)
+    for tables in (usual, Tables.from_frames(usual.labels, {})):
+        figures = small.design.figures(tables)
         assert [figure.name for figure in figures] == names
         assert all(figure.chart.to_dict() for figure in figures)
 
@@ -194,7 +173,7 @@ def test_figures_are_drawn_with_and_without_runs(small: Embers, usual: Tables) -
     ("given", "match"),
     [
         ({"base": {"family": "scan"}}, "must be ciphers on cipher-stream"),
-        ({"base": {"family": "ciphers", "support": {"kind": "cipher-stream", "skew": 1}}}, "and a skew"),
+        ({"base": {"family": "ciphers", "support": {"kind": "cipher-stream", "skew": 1}}}, "a skew and uneven texts"),
     ],
 )
 def test_studies_that_make_no_sense_are_refused(given: dict[str, Any], match: str) -> None:

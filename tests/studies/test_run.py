@@ -8,16 +8,13 @@ import shutil
 import numpy as np
 import pytest
 
+from recombine.design import Effect
+from recombine.design.run import newest_records, run_study, verdicts_of
 from recombine.engines.local import LocalEngine
 from recombine.probes.base import Measured
 from recombine.probes.scores import Scores
 from recombine.stats.verdicts import Claim, settle
 from recombine.store.store import Store
-from recombine.studies.base import Effect
-from recombine.studies.data_scaling import CLAIMS
-from recombine.studies.run import newest_records, run_study, verdicts_of
-
-NAMES = tuple(claim.name for claim in CLAIMS)
 
 
 def test_a_study_trains_measures_and_decides(ran, study):
@@ -25,27 +22,26 @@ def test_a_study_trains_measures_and_decides(ran, study):
     assert (result.sweep.trained, result.sweep.found, result.sweep.measured) == (8, 0, 16)
     assert result.sweep.compilations == 2, "one program a family"
     assert result.sweep.failed == () and store.problems == []
-    assert [verdict.claim.name for verdict in result.verdicts] == list(NAMES)
-    for verdict in result.verdicts:
-        assert verdict.replicates == 2 and np.isfinite(verdict.effect) and verdict.p_adjusted is not None
+    assert list(result.verdicts["claim"]) == [claim.name for claim in study.design.claims]
+    for verdict in result.records:
+        assert verdict["replicates"] == 2 and np.isfinite(verdict["effect"]) and verdict["p_adjusted"] is not None
+    assert all(claim in repr(result) and claim in result._repr_html_() for claim in result.verdicts["claim"])
 
 
 def test_tables_carry_the_labels_of_the_study(ran, study):
     result, _ = ran
-    expected = {(labels["family"], labels["number"], labels["replicate"]) for _, labels in study.runs()}
+    expected = {(labels["arm"], labels["number"], labels["replicate"]) for _, labels in study.runs()}
     tables = result.tables
-    for frame in (tables.runs, tables.combinations, tables.probes, tables.curves):
-        assert {"run", "replicate", "number", "family", "space"} <= set(frame.columns)
-        found = set(
-            frame[["family", "number", "replicate"]].drop_duplicates().itertuples(index=False, name=None)
-        )
+    for frame in (tables.runs, tables.combinations, tables["decodability"], tables.curves):
+        assert {"run", "arm", "replicate", "number", "space"} <= set(frame.columns)
+        found = set(frame[["arm", "number", "replicate"]].drop_duplicates().itertuples(index=False, name=None))
         assert found == expected
     assert len(result.tables.runs) == 8
     assert set(result.tables.curves.groupby("run")["step"].max()) == {30}
 
 
-def test_the_overview_has_a_line_for_each_family_and_number(ran, study):
-    overview = study.overview(ran[0].tables)
+def test_the_overview_has_a_line_for_each_arm_and_number(ran):
+    overview = ran[0].overview
     assert len(overview) == 4 and (overview["n"] == 2).all()
     assert overview["score_held_out"].notna().all()
 
@@ -54,7 +50,7 @@ def test_running_again_does_nothing_and_finds_the_same(ran, study):
     result, store = ran
     again = run_study(study, "smoke", store, LocalEngine())
     assert (again.sweep.trained, again.sweep.found, again.sweep.measured) == (0, 8, 0)
-    assert [v.record() for v in again.verdicts] == [v.record() for v in result.verdicts]
+    assert again.records == result.records
 
 
 def test_verdicts_follow_from_the_record_alone(ran, tmp_path):
@@ -63,15 +59,13 @@ def test_verdicts_follow_from_the_record_alone(ran, tmp_path):
     text = json.dumps(record)
     effects = [Effect.from_record(item) for item in json.loads(text)["effects"]]
     again = settle([effect.judge() for effect in effects])
-    assert [v.record() for v in again] == [v.record() for v in result.verdicts]
+    assert [verdict.record() | {"profile": result.profile} for verdict in again] == result.records
 
     # A store that holds nothing but the record.
     bare = Store(tmp_path / "bare")
     bare.write_study("data-scaling-smoke", record)
     assert verdicts_of(bare) == verdicts_of(store)
-    assert [v | {"profile": "smoke, changed"} for v in (v.record() for v in result.verdicts)] == verdicts_of(
-        bare
-    )
+    assert result.profile == "smoke, changed" and verdicts_of(bare) == result.records
 
 
 def test_the_record_names_runs_settings_and_provenance_but_no_place(ran, study, tmp_path_factory):
@@ -161,15 +155,15 @@ def test_another_measurement_of_the_same_runs_does_not_change_a_study(ran, study
         later = Measured({"r2_in": -99.0, "r2_held_out": -99.0}, {"combination": ["x"]})
         copy.add_measurement(run_id, Scores(draws=1), later)
     assert (copy.runs_df()["r2_in"] == -99.0).all()
-    before, after = (study.effects(study.tables(one)) for one in (store, copy))
+    before, after = (study.design.effects(study.design.tables(one)) for one in (store, copy))
     for one, two in zip(before, after, strict=True):
         assert np.array_equal(one.values, two.values)
 
 
 def test_tables_of_a_study_that_has_not_run_are_empty(study, tmp_path):
-    frames = study.tables(Store(tmp_path))
-    assert all(frame.empty for frame in (frames.runs, frames.combinations, frames.probes, frames.curves))
-    assert all(np.isnan(effect.values).all() for effect in study.effects(frames))
+    tables = study.design.tables(Store(tmp_path))
+    assert all(tables[name].empty for name in ("runs", "combinations", "decodability", "curves"))
+    assert all(np.isnan(effect.values).all() for effect in study.design.effects(tables))
 
 
 def test_overrides_do_not_take_the_place_of_the_profile(ran, tmp_path):

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pandas as pd
 import pytest
 
+from recombine.design.study import PROFILES
 from recombine.errors import BadInput
 from recombine.overrides import apply, validate
-from recombine.stats.scaling_law import REACH
-from recombine.studies.base import PROFILES, Tables
-from recombine.studies.scaling_law import CLAIMS, ScalingLaw, combinations_needed
-from recombine.studies.scaling_law_forecasts import (
-    FITTED,
-    HELD_OUT,
+from recombine.stats.law_of_runs import (
+    combinations_needed,
     errors,
     exponents,
     mean_law,
     needed_in_words,
     number_of_weights,
 )
+from recombine.stats.scaling_law import REACH
+from recombine.studies.scaling_law import ScalingLaw
 from recombine.training.prepare import Setting
 
 FLOOR = 0.02
@@ -31,28 +28,32 @@ def law(number, parameters, floor=FLOOR):
     return floor + 30 * number**-1.2 + 20 * parameters**-0.6
 
 
-def made(study, loss=law, noise=0.005, control=None, drop=None):
+@pytest.fixture(scope="module")
+def with_law(made):
     """Tables of a study whose losses follow a law, with noise; the control has correlation and R2 at zero."""
-    draw = np.random.default_rng(0)
-    rows = []
-    for config, labels in study.runs():
-        wobble = draw.standard_normal(2)
-        if labels["family"] == study.control.kind:
-            scores = {
-                "r2_in": 0.8,
-                "r2_held_out": -0.2 + 0.01 * wobble[0],
-                "correlation_held_out": 0.01 * wobble[1],
-            }
-            scores |= control(labels) if control else {}
-        else:
-            value = loss(labels["number"], labels["parameters"]) * np.exp(noise * wobble[0])
-            scores = {"r2_in": 0.95, "r2_held_out": 1 - value}
-        if drop is None or not drop(labels):
-            rows.append({"run": config.run_id, "status": "complete"} | labels | scores)
-    empty = pd.DataFrame({"run": []})
-    columns = ["run", "status", "family", "role", "width", "number", "parameters", "replicate"]
-    runs = pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
-    return Tables(runs, empty, empty, empty)
+
+    def make(study, loss=law, noise=0.005, control=None, drop=lambda labels: False, held_out=None):
+        draw = np.random.default_rng(0)
+
+        def score(labels):
+            wobble = draw.standard_normal(2)
+            if labels["arm"] == "lookup":
+                scores = {
+                    "r2_in": 0.8,
+                    "r2_held_out": -0.2 + 0.01 * wobble[0],
+                    "correlation_held_out": 0.01 * wobble[1],
+                }
+                scores |= control(labels) if control else {}
+            else:
+                value = loss(labels["number"], study.weights(labels["width"])) * np.exp(noise * wobble[0])
+                scores = {"r2_in": 0.95, "r2_held_out": 1 - value}
+                if held_out is not None and labels["arm"] == "larger":
+                    scores["r2_held_out"] = held_out
+            return {name: np.nan if drop(labels) else value for name, value in scores.items()}
+
+        return made(study, score)
+
+    return make
 
 
 @pytest.fixture(scope="module")
@@ -61,16 +62,26 @@ def study():
 
 
 @pytest.fixture(scope="module")
-def tables(study):
-    return made(study)
+def tables(study, with_law):
+    return with_law(study)
+
+
+def forecasts(study, tables):
+    data = study.design.data(tables)
+    return study.forecasts(data["fitted"], data["larger"])
+
+
+def main_runs(study, tables):
+    data = study.design.data(tables)
+    return study.both(data["fitted"], data["larger"])
 
 
 def values(study, tables):
-    return {effect.claim.name: effect.values for effect in study.effects(tables)}
+    return {effect.claim.name: effect.values for effect in study.design.effects(tables)}
 
 
 def verdicts(study, tables):
-    return {effect.claim.name: effect.judge() for effect in study.effects(tables)}
+    return {effect.claim.name: effect.judge() for effect in study.design.effects(tables)}
 
 
 # The grid
@@ -79,26 +90,33 @@ def verdicts(study, tables):
 @pytest.mark.parametrize("profile", PROFILES)
 def test_what_is_held_out_reaches_four_times_what_is_fitted(profile):
     study = ScalingLaw.profile(profile)
-    labels = pd.DataFrame([labels for _, labels in study.runs()])
-    fitted, held_out = (labels[labels["role"] == role] for role in (FITTED, HELD_OUT))
+    sizes = {
+        arm: pd.DataFrame(
+            [
+                (labels["number"], study.weights(labels["width"]), labels["replicate"])
+                for _, labels in study.design.arms[arm].runs
+            ],
+            columns=["number", "parameters", "replicate"],
+        )
+        for arm in ("fitted", "larger")
+    }
     for size in ("number", "parameters"):
-        assert held_out[size].max() >= REACH * fitted[size].max()
-        assert held_out[size].max() <= 1.2 * REACH * fitted[size].max(), "not much beyond what may be asked"
-    per_replicate = fitted.groupby("replicate").size()
-    assert (per_replicate >= 6).all(), "a law has five unknowns"
-    assert len(held_out) >= (20 if profile != "smoke" else 5)
+        most = sizes["fitted"][size].max()
+        assert sizes["larger"][size].max() >= REACH * most
+        assert sizes["larger"][size].max() <= 1.2 * REACH * most, "not much beyond what may be asked"
+    assert (sizes["fitted"].groupby("replicate").size() >= 6).all(), "a law has five unknowns"
+    assert len(sizes["larger"]) >= (20 if profile != "smoke" else 5)
     assert study.replicates >= {"laptop": 12}.get(profile, 2)
 
 
 def test_runs_are_unique_and_the_widest_are_the_shared_ones():
-    study = ScalingLaw.profile("laptop")
-    runs = study.runs()
-    assert len({config.run_id for config, _ in runs}) == len(runs)
-    wide = [(config, labels) for config, labels in runs if labels["width"] == 128]
+    design = ScalingLaw.profile("laptop").design
+    assert len(design.run_ids) == len(design.runs)
+    wide = [(config, labels) for config, labels in design.runs if labels["width"] == 128]
     assert {labels["number"] for _, labels in wide} == {40, 80, 160, 320}
     for config, _ in wide:
         assert (config.model.depth, config.recipe.steps, config.support.reserve) == (3, 500, 376)
-    control = {(labels["width"], labels["number"]) for _, labels in runs if labels["role"] == "control"}
+    control = {(labels["width"], labels["number"]) for _, labels in design.arms["lookup"].runs}
     assert control == {(128, number) for number in (40, 80, 160, 320)}
 
 
@@ -106,12 +124,11 @@ def test_weights_are_counted_as_the_network_has_them(study):
     import equinox as eqx
     import jax
 
-    config, labels = study.runs()[0]
-    network = Setting(config).network()
-    leaves = jax.tree.leaves(eqx.filter(network, eqx.is_inexact_array))
-    assert number_of_weights(config) == sum(leaf.size for leaf in leaves) == labels["parameters"]
+    config, labels = study.design.runs[0]
+    leaves = jax.tree.leaves(eqx.filter(Setting(config).network(), eqx.is_inexact_array))
     width = labels["width"]
-    assert labels["parameters"] == (32 * width + width) + 2 * (width * width + width) + (16 * width + 16)
+    assert number_of_weights(config) == sum(leaf.size for leaf in leaves) == study.weights(width)
+    assert study.weights(width) == (32 * width + width) + 2 * (width * width + width) + (16 * width + 16)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +154,7 @@ def test_grids_that_cannot_be_judged_are_refused(given, message):
 
 def test_where_the_law_holds_every_claim_is_supported(study, tables):
     found = verdicts(study, tables)
-    assert list(found) == [claim.name for claim in CLAIMS]
+    assert list(found) == [claim.name for claim in study.design.claims]
     assert [name for name, verdict in found.items() if verdict.claim.primary] == ["beats-last-value"]
     # Four replicates do not decide a share; and here the terms do add up.
     unsure = {"intervals-are-honest", "terms-do-not-add-up"}
@@ -147,9 +164,9 @@ def test_where_the_law_holds_every_claim_is_supported(study, tables):
     assert (values(study, tables)["intervals-are-honest"] >= -0.6).all()
 
 
-def test_forecasts_and_errors_are_those_of_the_law_and_of_the_rules(study):
-    tables = made(study, noise=0.0)
-    table = study.forecasts(tables)
+def test_forecasts_and_errors_are_those_of_the_law_and_of_the_rules(study, with_law):
+    tables = with_law(study, noise=0.0)
+    table = forecasts(study, tables)
     assert len(table) == 4 * (3 * 2 + 4)
     assert table["law_error"].max() < 0.02, "without noise the law is found"
     row = table[(table["number"] == 320) & (table["larger"] == "both")].iloc[0]
@@ -163,107 +180,99 @@ def test_forecasts_and_errors_are_those_of_the_law_and_of_the_rules(study):
     np.testing.assert_allclose(values(study, tables)["beats-last-value"], expected)
 
 
-def test_held_out_runs_do_not_move_a_forecast(study, tables):
-    changed = tables.runs.assign(
-        r2_held_out=tables.runs["r2_held_out"].where(tables.runs["role"] != HELD_OUT, 0.123)
-    )
-    before = study.forecasts(tables)
-    after = study.forecasts(dataclasses.replace(tables, runs=changed))
+def test_held_out_runs_do_not_move_a_forecast(study, tables, with_law):
+    before, after = forecasts(study, tables), forecasts(study, with_law(study, held_out=0.123))
     for name in ("law", "low", "high", "last", "line"):
         np.testing.assert_array_equal(before[name], after[name])
     np.testing.assert_allclose(after["loss"], 0.877)
 
 
-def test_where_nothing_changes_the_law_does_not_beat_the_last_value(study):
-    flat = made(study, loss=lambda number, parameters: 0.5)
+def test_where_nothing_changes_the_law_does_not_beat_the_last_value(study, with_law):
+    flat = with_law(study, loss=lambda number, parameters: 0.5)
     found = verdicts(study, flat)
     assert found["beats-last-value"].verdict in ("equivalent", "inconclusive", "contradicted")
     assert found["more-combinations-help"].verdict != "supported"
 
 
-def test_a_product_instead_of_a_sum_is_found(study):
-    product = made(study, loss=lambda number, parameters: 2000 * number**-0.8 * parameters**-0.6, noise=0.0)
+def test_a_product_instead_of_a_sum_is_found(study, with_law):
+    product = with_law(study, loss=lambda number, parameters: 2000 * number**-0.8 * parameters**-0.6, noise=0.0)
     assert verdicts(study, product)["terms-do-not-add-up"].verdict == "supported"
     assert verdicts(study, product)["beats-a-line"].verdict == "contradicted", "a line is that very law"
 
 
-def test_an_exponent_may_be_negative(study):
-    worse = made(study, loss=lambda number, parameters: 0.01 * number**0.5 * parameters**0.1, noise=0.0)
+def test_an_exponent_may_be_negative(study, with_law):
+    worse = with_law(study, loss=lambda number, parameters: 0.01 * number**0.5 * parameters**0.1, noise=0.0)
     np.testing.assert_allclose(values(study, worse)["more-combinations-help"], -0.5, atol=1e-6)
 
 
-def test_a_control_that_promises_something_is_found(study):
+def test_a_control_that_promises_something_is_found(study, with_law):
     def rises(labels):
         return {"r2_held_out": 1 - 20 * labels["number"] ** -0.9, "correlation_held_out": 0.4}
 
-    found = verdicts(study, made(study, control=rises))
+    found = verdicts(study, with_law(study, control=rises))
     assert found["control-promises-nothing"].verdict == "contradicted"
     assert found["control-stays-at-zero"].verdict == "contradicted"
 
 
-def test_a_missing_run_gives_its_replicate_no_number(study):
+def test_a_missing_run_gives_its_replicate_no_number(study, with_law):
     def gone(labels):
-        return labels["replicate"] == 2 and labels["role"] == FITTED and labels["number"] == 40
+        return labels["replicate"] == 2 and labels["arm"] == "fitted" and labels["number"] == 40
 
-    found = values(study, made(study, drop=gone))
+    found = values(study, with_law(study, drop=gone))
     needing = {"beats-last-value", "beats-a-line", "intervals-are-honest", "more-combinations-help"}
     for name in needing:
         assert np.isnan(found[name]).tolist() == [False, False, True, False], name
     assert np.isfinite(found["control-promises-nothing"]).all()
 
     def failed(labels):
-        return labels["replicate"] == 1 and labels["role"] == "control" and labels["number"] == 80
+        return labels["replicate"] == 1 and labels["arm"] == "lookup" and labels["number"] == 80
 
-    found = values(study, made(study, drop=failed))
+    found = values(study, with_law(study, drop=failed))
     assert np.isnan(found["control-promises-nothing"]).tolist() == [False, True, False, False]
     assert np.isfinite(found["control-stays-at-zero"]).all() and np.isfinite(found["beats-last-value"]).all()
 
 
-def test_no_runs_no_effects_but_an_overview_and_figures(study):
-    none = made(study, drop=lambda labels: True)
-    assert all(np.isnan(effect.values).all() for effect in study.effects(none))
-    assert "no answer" in study.overview(none)["answer"].iloc[-1]
-    assert all(figure.chart.to_dict() for figure in study.figures(none))
+def test_no_runs_no_effects_but_an_overview_and_figures(study, made):
+    none = made(study, lambda labels: {})
+    assert all(np.isnan(effect.values).all() for effect in study.design.effects(none))
+    assert study.design.overview(none)["forecast"].isna().all()
+    figures = study.design.figures(none)
+    assert all(figure.chart.to_dict() for figure in figures) and "no answer" in figures[0].caption
 
 
 def test_errors_are_distances_of_logarithms():
-    table = pd.DataFrame(
-        {"loss": [0.2], "law": [0.1], "last": [0.4], "line": [0.2], "low": [0.1], "high": [0.2]}
-    )
+    table = pd.DataFrame({"loss": [0.2], "law": [0.1], "last": [0.4], "line": [0.2], "low": [0.1], "high": [0.2]})
     found = errors(table).iloc[0]
     assert (found["law_error"], found["last_error"]) == pytest.approx((np.log(2), np.log(2)))
     assert found["line_error"] == 0 and found["inside"] == 1
 
 
-def test_the_exponent_is_that_of_the_power(study):
-    powers = made(study, loss=lambda number, parameters: 5 * number**-0.7 * parameters**-0.3, noise=0.0)
-    main = study.main(powers)
-    np.testing.assert_allclose(exponents(main, range(4), 9), 0.7, atol=1e-9)
+def test_the_exponent_is_that_of_the_power(study, with_law):
+    powers = with_law(study, loss=lambda number, parameters: 5 * number**-0.7 * parameters**-0.3, noise=0.0)
+    np.testing.assert_allclose(exponents(main_runs(study, powers), range(4), 9), 0.7, atol=1e-9)
 
 
 # The answers
 
 
-def test_how_many_combinations_are_needed(study):
-    tables = made(study, noise=0.0)
+def test_how_many_combinations_are_needed(study, with_law):
+    runs = main_runs(study, with_law(study, noise=0.0))
     weights = study.weights(128)
     target = 1 - law(200, weights)
-    found = combinations_needed(tables, target)
+    found = combinations_needed(runs, target)
     assert found.number == pytest.approx(200, rel=0.02) and found.status == "reachable"
     assert found.low <= found.number <= found.high
-    assert combinations_needed(tables, 1 - law(100, 20_000), parameters=20_000).number == pytest.approx(
-        100, rel=0.02
-    )
+    assert combinations_needed(runs, 1 - law(100, 20_000), parameters=20_000).number == pytest.approx(100, rel=0.02)
 
 
-def test_what_cannot_be_answered_is_refused_in_words(study):
-    tables = made(study, noise=0.0)
+def test_what_cannot_be_answered_is_refused_in_words(study, with_law):
+    runs = main_runs(study, with_law(study, noise=0.0))
     with pytest.raises(BadInput, match="needs about"):
-        combinations_needed(tables, 1 - law(3000, study.weights(128)))
+        combinations_needed(runs, 1 - law(3000, study.weights(128)))
     with pytest.raises(BadInput, match="below 1"):
-        combinations_needed(tables, 1.0)
-    assert combinations_needed(tables, 1 - FLOOR / 2).status == "below the floor"
-    fitted = mean_law(study.main(tables))
+        combinations_needed(runs, 1.0)
+    assert combinations_needed(runs, 1 - FLOOR / 2).status == "below the floor"
+    fitted = mean_law(runs)
     weights, size = fitted.largest[1], 696
     assert needed_in_words(fitted, 1 - law(3000, weights), weights, size).startswith("no answer")
     assert "no number of combinations" in needed_in_words(fitted, 1 - FLOOR / 2, weights, size)
@@ -272,20 +281,15 @@ def test_what_cannot_be_answered_is_refused_in_words(study):
     assert "more than the 696" in needed_in_words(fitted, 1 - law(900, weights), weights, size)
 
 
-def test_the_overview_has_the_cells_the_forecasts_and_the_answers(study, tables):
-    frame = study.overview(tables)
-    assert len(frame) == len(study.grid) + len(study.control_numbers) + len(study.targets)
-    cells, answers = frame[frame["answer"].isna()], frame[frame["answer"].notna()]
-    assert (cells["n"] == 4).all() and cells["r2_held_out"].notna().all()
-    assert cells["forecast"].notna().sum() == sum(role == HELD_OUT for role in study.grid.values())
-    assert list(answers["role"]) == ["for R2 0.8", "for R2 0.9", "for R2 0.95"] and set(answers["width"]) == {
-        128
-    }
-    assert frame.to_dict("records")[-1]["width"] == 128
+def test_the_overview_has_the_cells_and_the_forecasts(study, tables):
+    frame = study.design.overview(tables)
+    assert len(frame) == sum(len(arm.cells) for arm in study.design.arms.values())
+    assert (frame["n"] == 4).all() and frame["r2_held_out"].notna().all()
+    assert (frame["forecast"].notna() == (frame["arm"] == "larger")).all()
 
 
 def test_the_figures_draw(study, tables):
-    found = study.figures(tables)
+    found = study.design.figures(tables)
     assert [figure.name for figure in found] == ["scaling_law", "forecast_errors"]
     assert all(figure.chart.to_dict() and figure.caption for figure in found)
     assert "R² 0.9:" in found[0].caption

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from recombine.studies.sweep_yaml import read_sweep
+from recombine.design.sweeps.yaml_file import read_sweep
 
 PAGE = Path(__file__).parents[2] / "docs" / "sweeps.md"
 
@@ -13,6 +13,6 @@ def test_the_example_is_a_sweep(tmp_path):
     (tmp_path / "width-by-data.yaml").write_text(text)
     sweep = read_sweep(tmp_path / "width-by-data.yaml")
     assert len(sweep.cells) == 12 and len(sweep.runs()) == 144
-    assert {config.recipe.rate for config, names in sweep.runs() if names["encoding"] == "orthogonal"} == {
+    assert {config.recipe.learning_rate for config, names in sweep.runs() if names["encoding"] == "orthogonal"} == {
         0.01
     }

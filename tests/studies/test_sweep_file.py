@@ -6,18 +6,18 @@ import itertools
 
 import pytest
 
+from recombine.design.sweeps.grid import SweepFile, shown
+from recombine.design.sweeps.yaml_file import read_sweep
 from recombine.errors import BadInput
 from recombine.families.goals import Goals
 from recombine.overrides import apply, validate
-from recombine.studies.sweep_file import SweepFile, shown
-from recombine.studies.sweep_yaml import read_sweep
 from recombine.training.config import RunConfig, Seeds
 
 FILE = """
 base:
   family: hyperteacher
   model: {kind: mlp, depth: 2}
-  recipe.rate: 1e-2
+  recipe.learning_rate: 1e-2
 grid:
   model.width: [64, 128]
   support.number: [40, 80, 160]
@@ -50,13 +50,13 @@ def test_every_combination_of_the_grid_is_a_cell_with_its_replicates(read):
     for config, names in runs:
         assert (config.model.width, config.model.depth) == (names["model.width"], 2)
         assert config.support.number == names["support.number"]
-        assert (config.recipe.steps, config.recipe.rate) == (200, 0.01)
+        assert (config.recipe.steps, config.recipe.learning_rate) == (200, 0.01)
         assert config.seeds == Seeds.replicate(names["replicate"])
 
 
 def test_a_cell_is_the_run_that_overrides_give(read):
     config, _ = read(FILE).runs()[0]
-    overrides = ["model=mlp", "depth=2", "rate=0.01", "width=64", "number=40", "steps=200"]
+    overrides = ["model=mlp", "depth=2", "learning_rate=0.01", "width=64", "number=40", "steps=200"]
     assert config == apply(validate(RunConfig, {"family": "hyperteacher"}), overrides)
 
 
@@ -89,9 +89,7 @@ def test_a_kind_in_the_grid_keeps_the_settings_that_the_base_gives_it(read):
 
 
 def test_components_with_settings_can_be_values(read):
-    sweep = read(
-        "grid:\n  model: [{kind: mlp, width: 8}, {kind: mlp, widths: [4, 8]}]\nreplicates: 1\nfirst_seed: 7\n"
-    )
+    sweep = read("grid:\n  model: [{kind: mlp, width: 8}, {kind: mlp, widths: [4, 8]}]\nreplicates: 1\nfirst_seed: 7\n")
     assert [names["model"] for _, names in sweep.runs()] == ["mlp width=8", "mlp widths=4,8"]
     assert [config.model.hidden for config, _ in sweep.runs()] == [(8,) * 4, (4, 8)]
     assert sweep.runs()[0][0].seeds == Seeds.replicate(7)
@@ -114,10 +112,10 @@ def test_seeds_that_the_file_fixes_stay(read):
 
 
 def test_overrides_change_the_base_and_the_number_of_replicates(read):
-    sweep = read(FILE).changed(["replicates=1", "first_seed=9", "depth=3", "base.every=5"])
+    sweep = read(FILE).changed(["replicates=1", "first_seed=9", "depth=3", "base.eval_every=5"])
     ((config, names), *rest) = sweep.runs()
     assert len(rest) == 5 and names["replicate"] == 9
-    assert (config.model.depth, config.every, config.recipe.rate) == (3, 5, 0.01)
+    assert (config.model.depth, config.eval_every, config.recipe.learning_rate) == (3, 5, 0.01)
 
 
 @pytest.mark.parametrize("name", ["width", "model.width", "base.model.width", "recipe.steps"])
@@ -136,7 +134,7 @@ SYNTAX = [
     ("gird: {}\n", "no key 'gird'", "did you mean 'grid'"),
     ("a: !!python/object/apply:os.system ['true']\n", "could not determine a constructor", ""),
     ("base: {space: &a {b: *a}}\n", "no number, text, list or mapping", ""),
-    ("base: {every: 2020-01-01}\n", "no number, text", "quotes"),
+    ("base: {eval_every: 2020-01-01}\n", "no number, text", "quotes"),
 ]
 VALUES = [
     ("grid: {model.width: []}\n", "grid.model.width = []", "list of values"),

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from recombine.component import resolve
 from recombine.errors import BadInput
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
@@ -41,13 +40,9 @@ def test_the_reserve_is_that_of_random(paper: SubsetSpace):
 
 
 def test_impossible_supports_are_refused(paper: SubsetSpace):
-    with pytest.raises(BadInput, match="leaves none to train on"):
+    with pytest.raises(BadInput, match="combinations is left to train on"):
         BySize(factor=0.01).check(paper)
     with pytest.raises(BadInput, match="train on at most 694"):
         BySize(factor=50).check(paper)
     with pytest.raises(ValidationError, match="greater than 0"):
         BySize(factor=0)
-
-
-def test_found_by_name():
-    assert resolve("supports", {"kind": "by-size", "rule": "quadratic"}) == BySize(rule="quadratic")

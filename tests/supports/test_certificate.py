@@ -8,8 +8,7 @@ import itertools
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
@@ -54,24 +53,16 @@ def listed_support(case: Case) -> Listed:
 
 
 def vectors(support: Listed) -> np.ndarray:
-    return np.array(
-        [[part in row for part in range(support.space.width)] for row in support.rows.tolist()], float
-    )
+    return np.array([[part in row for part in range(support.space.width)] for row in support.rows.tolist()], float)
 
 
 def possible(space: Space, strength: int) -> set[tuple[int, ...]]:
-    return {
-        parts
-        for row in space.enumerate()
-        for parts in itertools.combinations(space.constituents(row), strength)
-    }
+    return {parts for row in space.enumerate() for parts in itertools.combinations(space.constituents(row), strength)}
 
 
 def occurring(support: Listed, strength: int) -> set[tuple[int, ...]]:
     return {
-        parts
-        for row in support.rows
-        for parts in itertools.combinations(support.space.constituents(row), strength)
+        parts for row in support.rows for parts in itertools.combinations(support.space.constituents(row), strength)
     }
 
 
@@ -184,14 +175,12 @@ def test_coverage_of(paper: SubsetSpace):
         found.coverage_of(3)
 
 
-def test_strengths_begin_at_one(paper: SubsetSpace):
-    with pytest.raises(BadInput, match="strengths begin at 1"):
+def test_strengths_start_at_one(paper: SubsetSpace):
+    with pytest.raises(BadInput, match="a strength is at least 1"):
         Random(number=100).draw(paper, 0).certificate(strengths=(0, 1))
 
 
-def test_sampled_coverage_is_marked_and_its_interval_covers(
-    paper: SubsetSpace, monkeypatch: pytest.MonkeyPatch
-):
+def test_sampled_coverage_is_marked_and_its_interval_covers(paper: SubsetSpace, monkeypatch: pytest.MonkeyPatch):
     support = Random(number=150).draw(paper, 0)
     exact = support.certificate().coverage_of(3)
     assert exact.exact

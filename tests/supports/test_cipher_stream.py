@@ -38,7 +38,7 @@ def test_rows_and_texts_are_inverse() -> None:
 
 
 @pytest.mark.parametrize("skew", [1.0, 60.0])
-def test_shares_are_those_that_were_asked_for(skew: float) -> None:
+def test_shares_are_those_of_the_configuration(skew: float) -> None:
     support = stream(common=2, skew=skew, text=0.4)
     kinds, _ = texts_of(SPACE, support.rows)
     counts = np.bincount(kinds, weights=support.weights, minlength=11)
@@ -50,7 +50,7 @@ def test_shares_are_those_that_were_asked_for(skew: float) -> None:
     assert (counts > 0).all(), "every shift is trained"
 
 
-def test_held_out_texts_stand_in_no_line() -> None:
+def test_no_line_contains_a_held_out_text() -> None:
     support = stream()
     trained = {text.tobytes() for text in texts_of(SPACE, support.rows)[1]}
     held_out = {text.tobytes() for text in support.graded.reshape(-1, 6).astype(np.int64)}
@@ -61,13 +61,13 @@ def test_held_out_texts_stand_in_no_line() -> None:
 
 
 @pytest.mark.parametrize("given", [{"skew": 1.0}, {"common": 5}, {"even_texts": True}, {"number": 2000}])
-def test_language_and_test_are_the_same_whatever_the_stream(given: dict[str, Any]) -> None:
+def test_language_and_test_do_not_depend_on_the_stream(given: dict[str, Any]) -> None:
     one, other = stream(3), stream(3, **given)
     np.testing.assert_array_equal(one.reserved, other.reserved)
     np.testing.assert_array_equal(one.language.follow, other.language.follow)
 
 
-def test_replicates_have_languages_and_common_shifts_of_their_own() -> None:
+def test_replicates_have_different_languages_and_common_shifts() -> None:
     supports = [stream(seed) for seed in range(8)]
     assert len({support.common for support in supports}) > 2
     assert len({support.language.listed.tobytes() for support in supports}) == 8
@@ -84,11 +84,7 @@ def test_texts_are_skewed_unless_they_are_even() -> None:
 
 @pytest.mark.parametrize(
     ("given", "match"),
-    [
-        ({"words": 4}, "words must divide 6"),
-        ({"common": 6}, "choose 1 to 5"),
-        ({"number": 100_000}, "or longer texts"),
-    ],
+    [({"words": 4}, "words must divide 6"), ({"common": 6}, "choose 1 to 5"), ({"number": 100_000}, "or longer texts")],
 )
 def test_bad_input(given: dict[str, Any], match: str) -> None:
     with pytest.raises(BadInput, match=match):
@@ -96,11 +92,10 @@ def test_bad_input(given: dict[str, Any], match: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "space",
-    [SubsetSpace(modules=4, max_active=2), ProductSpace.model_validate({"factors": {"a": 4, "b": 5}})],
+    "space", [SubsetSpace(modules=4, max_active=2), ProductSpace.model_validate({"factors": {"a": 4, "b": 5}})]
 )
 def test_other_spaces_are_refused(space: Any) -> None:
-    with pytest.raises(BadInput, match="for lines of texts"):
+    with pytest.raises(BadInput, match="needs the space of cipher lines"):
         CipherStream().check(space)
 
 

@@ -10,10 +10,15 @@ from recombine.errors import BadInput
 from recombine.spaces.scan import ScanSpace
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports import compound_divergence
-from recombine.supports import divergence as apart
-from recombine.supports.compound_divergence import CompoundDivergence, _by_atom, _by_compound, _slope
-from recombine.supports.scan_certificate import scan_certificate
+from recombine.supports.compound_divergence import (
+    CompoundDivergence,
+    _by_atom,
+    _by_compound,
+    _slope,
+    divergence as apart,
+)
 from recombine.supports.scan_split import ScanSplit
+from recombine.supports.scan_split.certificate import scan_certificate
 from recombine.testing import check_support
 
 SCAN = ScanSpace()
@@ -70,11 +75,11 @@ def test_it_is_a_component():
     check_support(CompoundDivergence(target=0.3, train=800, test=200), SCAN)
 
 
-def test_what_cannot_be_is_refused(monkeypatch: pytest.MonkeyPatch):
+def test_impossible_splits_are_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(compound_divergence, "STEPS", 20)
     with pytest.raises(BadInput, match="more than the 20910 commands"):
         CompoundDivergence(train=20_000, test=2_000).check(SCAN)
-    with pytest.raises(BadInput, match="a split of SCAN"):
+    with pytest.raises(BadInput, match="needs the space of SCAN"):
         CompoundDivergence().draw(SubsetSpace(modules=5, max_active=2), 0)
     with pytest.raises(BadInput, match="atom divergence of at most 1e-09"):
         CompoundDivergence(train=900, test=2, atom_limit=1e-9).draw(SCAN, 0)

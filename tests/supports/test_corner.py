@@ -6,8 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
 from recombine.spaces.product import ProductSpace
@@ -23,10 +22,10 @@ def space_of(levels: list[int]) -> ProductSpace:
 
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.integers(2, 4), min_size=2, max_size=4), st.integers(1, 3), st.integers(0, 99))
-def test_it_is_the_ball_around_one_combination(levels: list[int], reach: int, seed: int):
+def test_the_list_is_the_ball_around_one_combination(levels: list[int], reach: int, seed: int):
     space, kind = space_of(levels), Corner(reach=reach)
     if reach >= len(levels):
-        with pytest.raises(BadInput, match="nothing is left to test on"):
+        with pytest.raises(BadInput, match="leaves nothing to test on"):
             kind.check(space)
         return
     values = [range(offset, offset + level) for offset, level in zip(space.offsets, levels, strict=True)]
@@ -58,9 +57,8 @@ def test_it_is_a_component():
 
 
 @pytest.mark.parametrize(
-    ("space", "kind"),
-    [(SubsetSpace(modules=8, max_active=2), Corner()), (space_of([3, 3]), Corner(reach=0))],
+    ("space", "kind"), [(SubsetSpace(modules=8, max_active=2), Corner()), (space_of([3, 3]), Corner(reach=0))]
 )
-def test_senseless_corners_are_refused(space, kind):
+def test_impossible_corners_are_refused(space, kind):
     with pytest.raises(BadInput):
         kind.draw(space, 0)

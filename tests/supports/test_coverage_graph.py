@@ -10,13 +10,11 @@ from collections.abc import Iterator, Sequence
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
-from recombine.supports import coverage_cut, coverage_product
-from recombine.supports.coverage_graph import SEEN, CoverageGraph
-from recombine.supports.coverage_next import next_examples
+from recombine.supports.coverage_graph import SEEN, CoverageGraph, cut as coverage_cut, product as coverage_product
+from recombine.supports.coverage_graph.next_examples import next_examples
 
 Input = tuple[int, ...]
 Examples = dict[Input, int]
@@ -47,9 +45,7 @@ def equivalents(examples: Examples, fragment: Sequence[int]) -> dict[tuple[Input
     return found
 
 
-def swaps(
-    examples: Examples, fragments: Sequence[Sequence[int]], inputs: Sequence[Input], k: int
-) -> nx.Graph:
+def swaps(examples: Examples, fragments: Sequence[Sequence[int]], inputs: Sequence[Input], k: int) -> nx.Graph:
     """All inputs that the tokens of examples and inputs can make; links are swaps at k."""
     tokens = [sorted({one[place] for one in (*examples, *inputs)}) for place in range(len(inputs[0]))]
     graph = nx.Graph()
@@ -85,15 +81,10 @@ def worlds(draw: st.DrawFn, several: bool = True) -> tuple[Examples, list[tuple[
     places = draw(st.integers(2, 4))
     cuts = draw(st.sampled_from([one for one in CUTS[places] if several or len(one) == 1]))
     size = 2 if places == 4 else 3
-    some = draw(
-        st.lists(st.tuples(*[st.integers(0, size - 1)] * places), min_size=1, max_size=24, unique=True)
-    )
+    some = draw(st.lists(st.tuples(*[st.integers(0, size - 1)] * places), min_size=1, max_size=24, unique=True))
     # Few outcomes and many examples: agreement by chance, contradictions and chains all occur.
     outcomes = draw(st.lists(st.integers(0, 1), min_size=len(some), max_size=len(some)))
-    asked = [
-        *itertools.product(range(size), repeat=places),
-        *[(size,) * places, (0,) * (places - 1) + (size,)],
-    ]
+    asked = [*itertools.product(range(size), repeat=places), *[(size,) * places, (0,) * (places - 1) + (size,)]]
     return dict(zip(some, outcomes, strict=True)), cuts, asked
 
 
@@ -159,12 +150,8 @@ def test_what_to_collect_covers_what_it_claims(world, k):
     examples, cuts, asked = world
     before = built(examples, cuts).cutoffs(np.array(asked))
     low = [one for one, cutoff in zip(asked, before.tolist(), strict=True) if 0 <= cutoff < k]
-    found = next_examples(
-        built(examples, cuts), np.array(low or np.zeros((0, len(asked[0])), int)), k=k, number=4
-    )
-    known = [
-        one for one in found if all(one.example[p] in {e[p] for e in examples} for p in range(len(asked[0])))
-    ]
+    found = next_examples(built(examples, cuts), np.array(low or np.zeros((0, len(asked[0])), int)), k=k, number=4)
+    known = [one for one in found if all(one.example[p] in {e[p] for e in examples} for p in range(len(asked[0])))]
     assert bool(found) == bool(low)
     gains = [one.at_best for one in found]
     assert all(first <= gains[0] for first in gains)
@@ -315,9 +302,7 @@ def test_repeats_and_any_tokens():
     graph = CoverageGraph(inputs, outcomes, [(0, 1)])
     asked, _ = graph.untrained(100)
     strange = CoverageGraph(
-        np.concatenate([inputs, inputs[:9]]) * 10**12 - 5,
-        np.concatenate([outcomes, outcomes[:9]]) - 3,
-        [(0, 1)],
+        np.concatenate([inputs, inputs[:9]]) * 10**12 - 5, np.concatenate([outcomes, outcomes[:9]]) - 3, [(0, 1)]
     )
     assert (strange.cutoffs(asked * 10**12 - 5) == graph.cutoffs(asked)).all()
     assert (strange.cutoffs(inputs * 10**12 - 5) == SEEN).all()
@@ -342,5 +327,5 @@ def test_too_many_inputs_for_several_cuts(monkeypatch):
 
 
 def test_no_jax():
-    program = "import sys, recombine.supports.coverage_next; sys.exit('jax' in sys.modules)"
+    program = "import sys, recombine.supports.coverage_graph.next_examples; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

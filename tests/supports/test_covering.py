@@ -7,16 +7,14 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
-from recombine.supports import covering_repair
-from recombine.supports.covering import Covering, Forbidden, Unsatisfiable, allowed, cover
-from recombine.supports.covering_rules import IN, OUT, Rules
+from recombine.supports.covering import Covering, Forbidden, Unsatisfiable, allowed, cover, repair as covering_repair
+from recombine.supports.covering.constraints import IN, OUT, Rules
 
 
 def product(*levels: int) -> ProductSpace:
@@ -162,9 +160,7 @@ def test_the_order_helps_most_first_and_any_prefix_is_good():
     assert (np.diff(whole.gained) <= 0).all()
     rng = np.random.default_rng(0)
     for number in (1, 5, 10, 15):
-        random = [
-            len(met(space, rng.integers(0, 4, (number, 8)) + np.arange(0, 32, 4), 2)) for _ in range(20)
-        ]
+        random = [len(met(space, rng.integers(0, 4, (number, 8)) + np.arange(0, 32, 4), 2)) for _ in range(20)]
         planned = cover(space, number=number)
         assert len(planned.rows) == number
         assert planned.covered > max(random) or number == 1
@@ -178,7 +174,7 @@ def test_a_seed_decides():
     assert first.shape != other.shape or (first != other).any()
 
 
-def test_what_is_there_is_not_asked_for_again():
+def test_existing_combinations_are_not_proposed_again():
     space = product(*[3] * 6)
     rows = cover(space).rows
     done = cover(space, already=rows)
@@ -211,7 +207,7 @@ def test_a_budget_beyond_full_coverage_balances():
     assert np.ptp(np.diag(counts)) <= 2
 
 
-def test_all_there_are_where_more_are_asked_for():
+def test_a_large_number_gives_all_combinations():
     assert len(cover(product(2, 3), number=50).rows) == 6
     assert len(cover(product(2, 3), number=50, forbidden=[Forbidden((0, 2))]).rows) == 5
 
@@ -228,10 +224,7 @@ def test_sets_are_as_large_as_constraints_allow():
 def test_constraints_that_only_a_search_can_see():
     # f0 = 0 needs one of f1, f2, f3 to be 1, and each of these is excluded by way of another factor.
     space = product(2, 2, 2, 2, 2)
-    forbidden = [
-        Forbidden((0, 2, 4, 6)),
-        *(Forbidden((0, part, other)) for part in (3, 5, 7) for other in (8, 9)),
-    ]
+    forbidden = [Forbidden((0, 2, 4, 6)), *(Forbidden((0, part, other)) for part in (3, 5, 7) for other in (8, 9))]
     found = cover(space, forbidden=forbidden)
     every = space.enumerate()
     check(space, 2, found, every[:0], every[fine(every, forbidden)])
@@ -246,7 +239,7 @@ def test_contradictory_constraints_are_named():
     assert "ball" not in str(told.value)
 
 
-def test_large_ones_are_no_trouble():
+def test_designs_of_large_spaces():
     large = cover(product(*[10] * 40), number=3)
     assert large.gained.tolist() == [780, 780, 780]
     forbidden = [Forbidden((10 * factor, 10 * factor + 11)) for factor in range(39)]
@@ -255,9 +248,9 @@ def test_large_ones_are_no_trouble():
     assert len(cover(SubsetSpace(modules=1000, max_active=20), number=3).rows) == 3
 
 
-def test_progress_is_told():
+def test_progress_is_reported():
     heard: list[tuple[int, int]] = []
-    found = cover(product(3, 3, 3), number=12, on=lambda covered, of: heard.append((covered, of)))
+    found = cover(product(3, 3, 3), number=12, progress=lambda covered, of: heard.append((covered, of)))
     assert heard[-1] == (found.covered, found.coverable)
     assert all(of == 27 for _, of in heard)
 
@@ -267,9 +260,9 @@ def test_progress_is_told():
     [
         ({"strength": 0}, "No 0 constituents occur together"),
         ({"strength": 4}, "No 4 constituents occur together"),
-        ({"number": -1}, "no fewer than 0"),
-        ({"already": np.array([[0, 1, 2]])}, "must be combinations of"),
-        ({"already": np.array([[0, 3]])}, "must be combinations of"),
+        ({"number": -1}, "cannot have fewer than 0"),
+        ({"already": np.array([[0, 1, 2]])}, "must have rows of 3 numbers, combinations of"),
+        ({"already": np.array([[0, 3]])}, "must have rows of 3 numbers, combinations of"),
         ({"forbidden": [Forbidden((9,))]}, "names constituent 9"),
         ({"forbidden": [Forbidden((-1,))]}, "names constituent -1"),
     ],

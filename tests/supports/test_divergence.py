@@ -9,13 +9,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
 from recombine.spaces.scan import ScanSpace
-from recombine.spaces.scan_language import command, parse
-from recombine.supports.divergence import (
+from recombine.spaces.scan.language import command, parse
+from recombine.supports.compound_divergence.divergence import (
     ATOMS,
     COMPOUNDS,
     atom_counts,
@@ -138,5 +137,5 @@ def test_bad_alpha(alpha: float):
 
 @pytest.mark.parametrize("wrong", [[-1.0, 2], [np.nan, 1], [0.0, 0]])
 def test_bad_frequencies(wrong: list[float]):
-    with pytest.raises(BadInput, match="from 0 on"):
+    with pytest.raises(BadInput, match="at least 0"):
         divergence(np.ones(2), np.array(wrong), 0.5)

@@ -12,8 +12,8 @@ from scipy import stats
 
 from recombine.errors import BadInput
 from recombine.spaces.subset import SubsetSpace
-from recombine.supports import drawing
-from recombine.supports.drawing import distinct_rows, require, sample_rows, seed_key
+from recombine.supports.listed import drawing
+from recombine.supports.listed.drawing import distinct_rows, require, sample_rows, seed_key
 
 LARGE = SubsetSpace(modules=100, max_active=4)
 
@@ -83,5 +83,5 @@ def test_a_search_for_nothing_ends(monkeypatch: pytest.MonkeyPatch):
 def test_require():
     rows = np.zeros((3, 2), np.int32)
     assert require(rows, 3, "rows") is rows
-    with pytest.raises(BadInput, match="Only 3 rows could be found where 4 were asked for"):
+    with pytest.raises(BadInput, match="Only 3 rows were found, but 4 were requested"):
         require(rows, 4, "rows")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
 from recombine.spaces.product import ProductSpace
@@ -19,9 +18,7 @@ SPACE = SubsetSpace(modules=16, max_active=3)
 
 def test_conforms():
     check_support(Gaps(number=100, reserve=100), SPACE)
-    check_support(
-        Gaps(number=40, pairs=3, reserve=20), ProductSpace(factors={"colour": 5, "shape": 5, "size": 4})
-    )
+    check_support(Gaps(number=40, pairs=3, reserve=20), ProductSpace(factors={"colour": 5, "shape": 5, "size": 4}))
 
 
 @settings(max_examples=20, deadline=None)
@@ -49,13 +46,13 @@ def test_every_stratum_can_be_tested():
 
 
 @pytest.mark.parametrize("wrong", [{"parts": 15}, {"pairs": 120}, {"number": 690, "reserve": 100}])
-def test_says_what_does_not_exist(wrong):
+def test_impossible_gaps_are_refused(wrong):
     with pytest.raises(BadInput):
         Gaps(**{"number": 10, **wrong}).check(SPACE)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_never_meets_is_the_same_however_often_a_short_list_is_drawn_again(seed):
+def test_unmet_pairs_do_not_depend_on_the_attempt(seed):
     few, many = (Gaps(number=number, parts=0, pairs=30).draw(SPACE, seed) for number in (10, 200))
     met = (few.second_moment() > 0) | (many.second_moment() > 0)
     assert np.triu(met, k=1).sum() <= 120 - 30

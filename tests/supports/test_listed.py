@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
 from recombine.spaces.product import ProductSpace
@@ -95,7 +94,7 @@ def test_second_moment_by_weights():
         (np.array([[0, 5, 1]]), "is not a combination"),
         (np.array([[0, 1, 6]]), "is not a combination"),
         (np.array([[2**32, 5, 5]]), "is not a combination"),
-        (ALL[:0], "at least one row"),
+        (ALL[:0], "at least one combination"),
         (ALL[:, :2], "rows of 3 whole numbers"),
         (ALL[0], "rows of 3 whole numbers"),
         (ALL.astype(float), "rows of 3 whole numbers"),

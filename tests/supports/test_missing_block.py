@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pydantic import ValidationError
 
 from recombine.component import resolve
@@ -115,7 +114,7 @@ def test_by_name_and_mapping():
     ("values", "ranges", "message"),
     [({}, {}, "at least one factor"), ({"size": 1}, {"size": 2}, "named once"), ({"size": 0}, {}, "greater")],
 )
-def test_blocks_that_make_no_sense_are_refused(values: Any, ranges: Any, message: str):
+def test_impossible_blocks_are_refused(values: Any, ranges: Any, message: str):
     with pytest.raises(ValidationError, match=message):
         MissingBlock(values=values, ranges=ranges)
 
@@ -124,7 +123,7 @@ def test_blocks_that_make_no_sense_are_refused(values: Any, ranges: Any, message
     ("ranges", "message"),
     [
         ({"colum": 2}, "no factor called 'colum'"),
-        ({"column": 5}, "none would be trained"),
+        ({"column": 5}, "none is left to train on"),
         ({"shape": 1, "size": 1, "column": 1}, "one combination"),
     ],
 )
@@ -134,5 +133,5 @@ def test_blocks_that_the_space_forbids_are_refused(ranges: Any, message: str):
 
 
 def test_subsets_have_no_blocks():
-    with pytest.raises(BadInput, match="for products"):
+    with pytest.raises(BadInput, match="needs a product space"):
         SPLITS["range"].check(SubsetSpace(modules=5, max_active=2))

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from recombine.component import resolve
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
@@ -53,9 +52,7 @@ def test_draws_are_uniform_over_the_allowed(part: int, drawn: Callable, fit: Cal
 
 
 @pytest.mark.parametrize("part", [1, 3, 8])
-def test_draws_are_uniform_over_the_allowed_in_a_product(
-    toys: ProductSpace, part: int, drawn: Callable, fit: Callable
-):
+def test_draws_are_uniform_over_the_allowed_in_a_product(toys: ProductSpace, part: int, drawn: Callable, fit: Callable):
     draws = drawn(MissingPart(part=part).draw(toys, 0).sampler(), 6000)
     assert fit(draws, without(toys, part)) > 1e-3
 
@@ -101,12 +98,10 @@ def test_impossible_rules_are_refused(paper: SubsetSpace):
             kind.check(SubsetSpace(modules=3, max_active=3))
     single = ProductSpace(factors={"colour": 2, "ground": 1, "shape": 2})  # type: ignore[arg-type]
     for kind in (MissingPart(), MissingPart(part=2)):
-        with pytest.raises(BadInput, match="'ground' has one value only"):
+        with pytest.raises(BadInput, match="'ground' has only one value"):
             kind.check(single)
     MissingPart(part=0).check(single)
-    with pytest.raises(BadInput, match="Only 1 combination holds constituent 0, but two must be held out"):
+    with pytest.raises(
+        BadInput, match="Only 1 combination contains constituent 0, but validation and test need one each"
+    ):
         MissingPart().check(SubsetSpace(modules=2, max_active=1))
-
-
-def test_found_by_name():
-    assert resolve("supports", "missing-part") == MissingPart()

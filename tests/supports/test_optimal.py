@@ -9,10 +9,10 @@ import pytest
 
 from recombine.errors import BadInput
 from recombine.spaces.product import ProductSpace
+from recombine.spaces.rows import RowSet
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports.optimal import CRITERIA, RIDGE, Optimal
 from recombine.supports.random import Random
-from recombine.supports.rows import RowSet
 
 MODULES = SubsetSpace(modules=8, max_active=3)
 

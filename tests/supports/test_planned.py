@@ -7,10 +7,10 @@ import pytest
 
 from recombine.errors import BadInput
 from recombine.spaces.product import ProductSpace
+from recombine.spaces.rows import RowSet
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports.planned import Planned
 from recombine.supports.random import Random
-from recombine.supports.rows import RowSet
 from recombine.supports.varied import Varied
 
 MODULES = SubsetSpace(modules=10, max_active=3)
@@ -46,7 +46,7 @@ def test_strategies_come_to_any_number(strategy: str):
 
 
 @pytest.mark.parametrize("strategy", ["diagonal", "L", "stair", "walk"])
-def test_what_changes_pay_for(strategy: str):
+def test_the_number_of_combinations_that_changes_pay_for(strategy: str):
     number = Varied(strategy=strategy).affordable(FACTORS, 3, 15)  # type: ignore[arg-type]
     rows = Varied(strategy=strategy, number=number + 1).draw(FACTORS, 3).rows  # type: ignore[arg-type]
     cost = FACTORS.slots + np.cumsum((rows[1:] != rows[:-1]).sum(axis=1))

@@ -7,14 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from recombine.component import resolve
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
+from recombine.spaces.rows import RowSet, groups
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports import popular as module
 from recombine.supports.popular import Popular, holding
-from recombine.supports.rows import RowSet, groups
 
 SPACES: list[Space] = [
     SubsetSpace(modules=7, max_active=3),
@@ -96,11 +95,11 @@ def test_popular_values_are_spread_over_factors(toys: ProductSpace):
 @pytest.mark.parametrize(
     ("kind", "space", "message"),
     [
-        (Popular(parts=16), SubsetSpace(modules=16, max_active=3), r"others must be left.*\n.*choose 1\.\.15"),
-        (Popular(parts=15), SubsetSpace(modules=16, max_active=3), "1 are left, but 2 must be"),
+        (Popular(parts=16), SubsetSpace(modules=16, max_active=3), r"some others are needed.*\n.*choose 1\.\.15"),
+        (Popular(parts=15), SubsetSpace(modules=16, max_active=3), "leaves 1, but validation and test need 2"),
         (Popular(parts=4, reserve=300), SubsetSpace(modules=16, max_active=3), "reserve fewer"),
-        (Popular(number=5), SubsetSpace(modules=16, max_active=3), "cannot be complete"),
-        (Popular(number=400), SubsetSpace(modules=16, max_active=3), "only 227 may be trained on"),
+        (Popular(number=5), SubsetSpace(modules=16, max_active=3), "connected combinations contain at most"),
+        (Popular(number=400), SubsetSpace(modules=16, max_active=3), "only 227 can be trained on"),
         (Popular(), SubsetSpace(modules=1000, max_active=20), r"would not fit in memory.*\n.*give number"),
         (Popular(parts=1), SPACES[4], "other values of the popular value's factor never occur"),
         (Popular(), ProductSpace(factors={"a": 5, "b": 1}), "must come from two factors"),  # type: ignore[arg-type]
@@ -109,7 +108,3 @@ def test_popular_values_are_spread_over_factors(toys: ProductSpace):
 def test_impossible_supports_are_refused(kind: Popular, space: Space, message: str):
     with pytest.raises(BadInput, match=message):
         kind.check(space)
-
-
-def test_found_by_name():
-    assert resolve("supports", "popular") == Popular()

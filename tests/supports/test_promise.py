@@ -6,25 +6,23 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports.balanced import Balanced
-from recombine.supports.base import SupportKind
+from recombine.supports.base import SupportKind, existing, instead
 from recombine.supports.by_size import BySize
+from recombine.supports.certificate import Promise, whole
 from recombine.supports.disconnected import Disconnected
-from recombine.supports.existing import existing, instead
 from recombine.supports.given import Given
 from recombine.supports.listed import Listed
 from recombine.supports.missing_part import MissingPart
 from recombine.supports.optimal import Optimal
 from recombine.supports.planned import Planned
 from recombine.supports.popular import Popular
-from recombine.supports.promise import Promise, whole
 from recombine.supports.random import Random
 from recombine.supports.rings import Rings
 from recombine.supports.unpopular import Unpopular
@@ -122,21 +120,19 @@ def test_promises_say_something():
     assert Random().promises(space) == whole(47)
     assert Balanced(number=9).promises(space) == dataclasses.replace(whole(9), balanced=True)
     assert Random(number=3, require_connected=False).promises(space) == Promise(size=3)
-    assert MissingPart().promises(space) == Promise(
-        complete=False, connected=False, groups=2, unseen=1, size=41
-    )
+    assert MissingPart().promises(space) == Promise(complete=False, connected=False, groups=2, unseen=1, size=41)
     # Which factor loses a value decides how much is left.
     assert MissingPart().promises(SPACES[9]).size is None
     assert Disconnected().promises(space).groups == 2
 
 
-def test_broken_promises_are_told(paper: SubsetSpace):
+def test_broken_promises_are_reported(paper: SubsetSpace):
     found = MissingPart(part=3).draw(paper, 0).certificate((1,))
     assert whole(575).broken(found) == (
-        "complete is False, promised was True",
-        "connected is False, promised was True",
-        "groups is 2, promised was 1",
-        "unseen is 1, promised was 0",
+        "complete is False, but True was promised",
+        "connected is False, but True was promised",
+        "groups is 2, but 1 was promised",
+        "unseen is 1, but 0 was promised",
     )
     assert Promise().broken(found) == ()
 
@@ -155,16 +151,16 @@ def test_which_kinds_exist(paper: SubsetSpace, huge: SubsetSpace):
 @pytest.mark.parametrize(
     ("kind", "space", "message"),
     [
-        (Rings(), SPACES[0], r"made of pairs.*\n.*exist here: balanced, by-size, disconnected"),
-        (Random(), SPACES[5], r"connect nothing.*\n.*require_connected=false; choose a larger space"),
-        (Disconnected(), SubsetSpace(modules=4, max_active=3, min_active=3), r"no combination of its own.*\n.*exist"),
-        (Disconnected(groups="published"), SPACES[1], r"no combination of its own"),
-        (Disconnected(), SPACES[10], "A factor has one value only"),
+        (Rings(), SPACES[0], r"consist of pairs.*\n.*exist here: balanced, by-size, disconnected"),
+        (Random(), SPACES[5], r"never connect two constituents.*\n.*require_connected=false; choose a larger space"),
+        (Disconnected(), SubsetSpace(modules=4, max_active=3, min_active=3), r"two groups would have no combination.*\n.*exist"),
+        (Disconnected(groups="published"), SPACES[1], r"two groups would have no combination"),
+        (Disconnected(), SPACES[10], "A factor has only one value"),
         (Disconnected(), SPACES[5], "Only 0 combinations have constituents of both groups"),
-        (Popular(), SPACES[5], "meet no others"),
-        (Unpopular(), SPACES[5], "nothing is linked"),
+        (Popular(), SPACES[5], "never occur with others"),
+        (Unpopular(), SPACES[5], "cannot link other constituents to the core"),
         (Rings(), SubsetSpace(modules=3, max_active=2), "ring is too small"),
-        (Random(), SubsetSpace(modules=2, max_active=1), "has 2 combinations, but one must be left to train on"),
+        (Random(), SubsetSpace(modules=2, max_active=1), "has 2 combinations, but training, validation and test need one each"),
     ],
 )  # fmt: skip
 def test_obstacles_say_why_and_what_exists_instead(kind: SupportKind, space: Space, message: str):

@@ -15,10 +15,10 @@ from recombine.component import resolve
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
+from recombine.spaces.rows import RowSet
 from recombine.spaces.subset import SubsetSpace
-from recombine.supports import drawing, random_list
+from recombine.supports.listed import drawing, random_list
 from recombine.supports.random import Random
-from recombine.supports.rows import RowSet
 
 
 def connected(space: Space, rows: np.ndarray) -> bool:
@@ -73,7 +73,7 @@ def test_exact_sizes(paper: SubsetSpace):
 
 
 def test_exact_sizes_are_for_subset_spaces(toys: ProductSpace):
-    with pytest.raises(BadInput, match="for subset spaces"):
+    with pytest.raises(BadInput, match="needs a subset space"):
         Random(number=10, sizes="exactly").check(toys)
 
 
@@ -112,7 +112,7 @@ def test_impossible_numbers_of_parts(paper: SubsetSpace, toys: ProductSpace):
         Random(most_active=4).check(paper)
     with pytest.raises(BadInput, match="most_active=1, but combinations have 2 to 3"):
         Random(most_active=1).check(SubsetSpace(modules=16, max_active=3, min_active=2))
-    with pytest.raises(BadInput, match="most_active is for subset spaces"):
+    with pytest.raises(BadInput, match="most_active needs a subset space"):
         Random(most_active=2).check(toys)
     with pytest.raises(BadInput, match="set require_connected=false"):
         Random(number=10, most_active=1).check(paper)
@@ -123,8 +123,7 @@ def test_supports_of_one_seed_are_nested(paper: SubsetSpace, listing: bool, monk
     if not listing:
         monkeypatch.setattr(drawing, "SMALL", 0)
     lists = [
-        Random(number=number, reserve=64, require_connected=False).draw(paper, 5).rows
-        for number in (1, 20, 80, 320)
+        Random(number=number, reserve=64, require_connected=False).draw(paper, 5).rows for number in (1, 20, 80, 320)
     ]
     for shorter, longer in itertools.pairwise(lists):
         np.testing.assert_array_equal(longer[: len(shorter)], shorter)
@@ -153,7 +152,7 @@ def test_complete_and_connected_in_a_product(toys: ProductSpace):
         assert connected(toys, Random(number=5).draw(toys, seed).rows)
 
 
-def test_connection_need_not_be_asked_for():
+def test_connection_is_optional():
     space = SubsetSpace(modules=8, max_active=2)
     lists = [Random(number=3, require_connected=False).draw(space, seed).rows for seed in range(5)]
     assert not any(connected(space, rows) for rows in lists)
@@ -176,14 +175,14 @@ def test_every_combination_is_equally_often_trained(toys: ProductSpace):
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (Random(held_out=0.9999), "leaves none to train on"),
-        (Random(held_out=0.001), "at least two must be left"),
-        (Random(number=696), "at least two must be left"),
+        (Random(held_out=0.9999), "combinations is left to train on"),
+        (Random(held_out=0.001), "validation and test need at least one combination each"),
+        (Random(number=696), "validation and test need at least one combination each"),
         (Random(number=695), "train on at most 694 combinations"),
         (Random(number=600, reserve=97), "train on at most 599 combinations"),
         (Random(number=1, reserve=700), "reserve fewer"),
         (Random(number=561, sizes="exactly"), "train on at most 560 combinations"),
-        (Random(number=7), "cannot be complete"),
+        (Random(number=7), "connected combinations contain at most"),
         (Random(number=7), "train on at least 8 combinations"),
     ],
 )
@@ -205,9 +204,9 @@ def test_lists_that_are_too_long_are_refused(huge: SubsetSpace):
             kind.check(huge)
 
 
-def test_giving_up_says_so(monkeypatch: pytest.MonkeyPatch):
+def test_a_failed_search_is_reported(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(random_list, "TRIES", 3)
-    with pytest.raises(BadInput, match="None of 3 random supports of 23 combinations was complete"):
+    with pytest.raises(BadInput, match="3 random supports of 23 combinations were drawn, and none was complete"):
         Random(number=23).draw(SubsetSpace(modules=24, max_active=2), 0)
 
 
@@ -218,9 +217,7 @@ def test_number_or_share():
     assert Random().length(space) == Random(held_out=0.25).length(space) == 522
 
 
-@pytest.mark.parametrize(
-    "fields", [{"number": 0}, {"held_out": 0}, {"held_out": 1}, {"number": 5, "reserve": -1}]
-)
+@pytest.mark.parametrize("fields", [{"number": 0}, {"held_out": 0}, {"held_out": 1}, {"number": 5, "reserve": -1}])
 def test_numbers_out_of_range(fields: dict):
     with pytest.raises(ValidationError, match=r"greater than|less than"):
         Random(**fields)

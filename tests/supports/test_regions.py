@@ -7,18 +7,16 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.instances import InstanceSpace
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
-from recombine.supports import drawing
 from recombine.supports import regions as module
 from recombine.supports.base import Support
-from recombine.supports.listed import Listed
+from recombine.supports.listed import Listed, drawing
 from recombine.supports.missing_part import MissingPart
 from recombine.supports.random import Random
 from recombine.supports.regions import STRATA, Region, Regions, distance, side, stratum
@@ -56,9 +54,7 @@ def test_strata_against_brute_force(space: Space, data: st.DataObject):
     rows = space.enumerate()
     chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1, max_size=8, unique=True))
     support = Listed(space, rows[chosen])
-    assert stratum(rows, support.second_moment()).tolist() == [
-        brute_force(space, support.rows, row) for row in rows
-    ]
+    assert stratum(rows, support.second_moment()).tolist() == [brute_force(space, support.rows, row) for row in rows]
 
 
 @pytest.fixture(params=["number", "reserve", "rule", "product", "unconnected", "fewer"])
@@ -85,9 +81,7 @@ def test_rows_and_contains_agree(support: Support, region: Region):
 
 def test_regions_make_up_the_space(support: Support):
     regions = Regions(support, 0)
-    trained, held_out, rest = (
-        as_set(regions.rows(name, EVERYTHING)) for name in ("trained", "held_out", "rest")
-    )
+    trained, held_out, rest = (as_set(regions.rows(name, EVERYTHING)) for name in ("trained", "held_out", "rest"))
     assert support.contains(np.array(sorted(trained))).all()
     assert len(trained) == support.size
     assert trained | held_out | rest == as_set(support.space.enumerate())
@@ -154,7 +148,7 @@ def test_distance_in_blocks_and_of_nothing(paper: SubsetSpace, monkeypatch: pyte
     monkeypatch.setattr(module, "BLOCK", 100)
     np.testing.assert_array_equal(distance(rows, rows[::9], 16), whole)
     assert distance(rows[:0], rows, 16).shape == (0,)
-    with pytest.raises(BadInput, match="no trained combination"):
+    with pytest.raises(BadInput, match="at least one training combination"):
         distance(rows, rows[:0], 16)
 
 
@@ -179,9 +173,7 @@ def test_sides_are_disjoint_and_together_everything(support: Support, region: Re
 def test_a_side_does_not_depend_on_the_support(paper: SubsetSpace):
     # What was tuned on for one size of support is not scored on for another.
     short, long = (Regions(Random(number=number, reserve=200).draw(paper, 0), 0) for number in (50, 300))
-    assert as_set(short.rows("held_out", EVERYTHING, "test")) == as_set(
-        long.rows("held_out", EVERYTHING, "test")
-    )
+    assert as_set(short.rows("held_out", EVERYTHING, "test")) == as_set(long.rows("held_out", EVERYTHING, "test"))
 
 
 def test_share_and_seed_of_the_validation_side():
@@ -214,9 +206,9 @@ def test_the_order_is_random(paper: SubsetSpace):
 def test_empty_regions(paper: SubsetSpace):
     everything_met = Regions(Random(number=690).draw(paper, 0), 0)
     assert everything_met.rows("part_unseen", 5).shape == (0, 3)
-    with pytest.raises(BadInput, match=r"No combination was found in the region part_unseen \(test side\)"):
+    with pytest.raises(BadInput, match=r"The region part_unseen \(test side\) has no combination"):
         everything_met.require("part_unseen", 5, "test")
-    with pytest.raises(BadInput, match="No combination was found in the region rest"):
+    with pytest.raises(BadInput, match="The region rest has no combination"):
         everything_met.require("rest", 5)
     assert len(everything_met.require("held_out", 5)) == 5
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from recombine.component import resolve
 from recombine.errors import BadInput
 from recombine.spaces.product import ProductSpace
+from recombine.spaces.rows import RowSet
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports.rings import Rings
-from recombine.supports.rows import RowSet
 
 
 @settings(deadline=None, max_examples=60)
@@ -78,7 +76,3 @@ def test_other_than_pairs_are_refused(paper: SubsetSpace, toys: ProductSpace):
         Rings().check(paper)
     with pytest.raises(BadInput, match="up to 3 factors"):
         Rings().check(toys)
-
-
-def test_found_by_name():
-    assert resolve("supports", "rings") == Rings()

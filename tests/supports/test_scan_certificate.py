@@ -9,12 +9,12 @@ import pytest
 
 from recombine.errors import BadInput
 from recombine.spaces.scan import ScanSpace
-from recombine.spaces.scan_language import WORDS, actions, parse, word_numbers
+from recombine.spaces.scan.language import WORDS, actions, parse, word_numbers
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports.listed import Listed
 from recombine.supports.random import Random
-from recombine.supports.scan_certificate import ScanCertificate, scan_certificate
 from recombine.supports.scan_split import ScanSplit
+from recombine.supports.scan_split.certificate import ScanCertificate, scan_certificate
 
 SCAN = ScanSpace()
 
@@ -86,5 +86,5 @@ def test_any_list_of_commands_has_one():
 
 
 def test_other_spaces_are_refused():
-    with pytest.raises(BadInput, match="A certificate of SCAN was asked for"):
+    with pytest.raises(BadInput, match="A SCAN certificate needs a support of SCAN"):
         scan_certificate(Random(number=9).draw(SubsetSpace(modules=6, max_active=2), 0))

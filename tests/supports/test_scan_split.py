@@ -10,9 +10,9 @@ from recombine.component import resolve
 from recombine.errors import BadInput
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.scan import ScanSpace
-from recombine.spaces.scan_language import WORDS, action_counts, word_numbers
+from recombine.spaces.scan.language import WORDS, action_counts, word_numbers
 from recombine.spaces.subset import SubsetSpace
-from recombine.supports.existing import existing
+from recombine.supports.base import existing
 from recombine.supports.listed import Listed
 from recombine.supports.regions import Regions
 from recombine.supports.scan_split import ScanSplit
@@ -126,7 +126,7 @@ def test_it_is_a_component(split: str, share: float):
     check_support(ScanSplit(split=split, share=share), SCAN)  # type: ignore[arg-type]
 
 
-def test_jump_is_a_group_of_its_own():
+def test_jump_is_a_separate_group():
     found = drawn("add-jump").certificate((1, 2))
     assert found.complete and found.groups == 2
 
@@ -136,9 +136,7 @@ def test_jump_is_a_group_of_its_own():
     [SubsetSpace(modules=5, max_active=2), ProductSpace(factors={"a": 3, "b": 3})],  # type: ignore[arg-type]
 )
 def test_other_spaces_are_refused(space):
-    with pytest.raises(
-        BadInput, match=r"a split of SCAN, got a space of kind.*\n.*space=scan; supports that"
-    ):
+    with pytest.raises(BadInput, match=r"needs the space of SCAN, got a space of kind.*\n.*space=scan; supports that"):
         ScanSplit().check(space)
     assert not {"scan-split", "compound-divergence"} & set(existing(space))
 

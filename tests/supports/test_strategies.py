@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from recombine.errors import BadInput
-from recombine.plan.costs import costs_of
+from recombine.plan.costs import make_costs
 from recombine.plan.ordering import covered_by
 from recombine.spaces.product import ProductSpace
 from recombine.supports.covering import Forbidden, allowed
-from recombine.supports.strategies import STRATEGIES, combinations, length
-from recombine.supports.walk import walk, walkable
+from recombine.supports.covering.walk import walk, walkable
+from recombine.supports.varied.strategies import STRATEGIES, combinations, length
 
 CUBE = ProductSpace(factors={"a": 3, "b": 3, "c": 3})
 UNEVEN = ProductSpace(factors={"a": 4, "b": 2, "c": 3})
@@ -26,10 +26,10 @@ def values(name, space=CUBE, number=200, **settings):
 
 def changes(space, name, **settings):
     rows = np.stack(list(combinations(name, space, **settings)))
-    return costs_of(space, "changes").each(rows, None)
+    return make_costs(space, "changes").in_order(rows, None)
 
 
-def test_each_is_what_its_name_says():
+def test_each_strategy_by_hand():
     assert values("no-variation") == [(0, 0, 0)]
     assert values("single-factor") == [(0, 0, 0), (1, 0, 0), (2, 0, 0)]
     assert values("diagonal") == [(0, 0, 0), (1, 1, 1), (2, 2, 2)]
@@ -50,7 +50,7 @@ def test_complete_is_everything_one_change_at_a_time():
         assert changes(space, "complete").tolist() == [3.0] + [1.0] * (space.size - 1)
 
 
-def test_what_they_cost():
+def test_costs_of_strategies():
     assert changes(CUBE, "stair").tolist() == [3.0] + [1.0] * 6
     assert changes(CUBE, "diagonal").tolist() == [3.0, 3.0, 3.0]
     # The arms of an L lead back to the base: the last of an arm and the first of the next differ in two factors.
@@ -90,7 +90,7 @@ def test_a_walk_covers_everything_by_few_changes(strength):
     every = np.concatenate([start, steps])
     assert covered_by(space, every, strength) == space.interactions(strength)
     assert len(np.unique(every, axis=0)) == len(every)
-    spent = costs_of(space, "changes").each(every, None).sum()
+    spent = make_costs(space, "changes").in_order(every, None).sum()
     # A change of one factor meets at most one new interaction with each choice of the others.
     least = 4 + (space.interactions(strength) - (6, 4)[strength - 2]) / (3, 3)[strength - 2]
     assert least <= spent <= 1.5 * least

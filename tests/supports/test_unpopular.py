@@ -7,13 +7,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from recombine.component import resolve
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
+from recombine.spaces.rows import RowSet, groups
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports.listed import Listed
-from recombine.supports.rows import RowSet, groups
 from recombine.supports.unpopular import Unpopular
 
 SPACES: list[Space] = [
@@ -95,7 +94,3 @@ def test_the_reserve(paper: SubsetSpace):
 def test_impossible_supports_are_refused(kind: Unpopular, space: Space, message: str):
     with pytest.raises(BadInput, match=message):
         kind.check(space)
-
-
-def test_found_by_name():
-    assert resolve("supports", "unpopular") == Unpopular()

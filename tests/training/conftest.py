@@ -10,7 +10,8 @@ import jax
 import numpy as np
 import pytest
 
-from recombine.training.train import Outcome, Trainer
+from recombine.training.outcome import Outcome
+from recombine.training.trainer import Trainer
 
 
 @pytest.fixture(scope="session")

@@ -24,12 +24,7 @@ from recombine.spaces.subset import SubsetSpace
 from recombine.supports.random import Random
 from recombine.training.config import RunConfig, Seeds
 
-OTHERS: dict[str, list[Any]] = {
-    "coefficients": ["k-hot"],
-    "sizes": ["exactly"],
-    "target": [0.5],
-    "widths": [[8, 8]],
-}
+OTHERS: dict[str, list[Any]] = {"coefficients": ["k-hot"], "sizes": ["exactly"], "target": [0.5], "widths": [[8, 8]]}
 """Other values of fields where a larger number will not do."""
 
 
@@ -100,11 +95,7 @@ def test_the_name_is_the_same_in_every_process(tiny: Callable[..., RunConfig]):
     for hash_seed in ("0", "1"):
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         done = subprocess.run(
-            [sys.executable, "-c", code, argument],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=environment,
+            [sys.executable, "-c", code, argument], capture_output=True, text=True, check=True, env=environment
         )
         assert done.stdout.strip() == config.run_id
     assert len(config.run_id) == 16
@@ -135,7 +126,7 @@ def test_replicates_share_no_seed():
     "bad",
     [
         {"target": 1.0},
-        {"every": 0},
+        {"eval_every": 0},
         {"validation_tasks": 0},
         {"nonsense": 1},
         {"seeds": {"teacher": -1}},

@@ -23,9 +23,7 @@ def test_this_machine_computes():
 
 
 def test_every_token_passes_through_the_matrices():
-    config = RunConfig.model_validate(
-        {"family": "maximum-sum", "recipe": {"kind": "fast", "tasks": 2, "samples": 1}}
-    )
+    config = RunConfig.model_validate({"family": "maximum-sum", "recipe": {"kind": "fast", "tasks": 2, "samples": 1}})
     width, vocabulary = 128, config.family.vocabulary.size  # type: ignore[attr-defined]
     matrices = 2 * 12 * width**2 + vocabulary * width
     assert flops_per_step(config) == 6 * matrices * 2 * (8 + 17)

@@ -26,7 +26,7 @@ from recombine.training.prepare import Setting
 )
 def test_the_form_of_a_network_is_that_of_the_one_that_is_drawn(parts: dict[str, Any]) -> None:
     setting = Setting(RunConfig.model_validate(parts))
-    form, network = setting.form(), setting.network()
+    form, network = setting.network_shapes(), setting.network()
     (shapes, static), (arrays, others) = (
         eqx.partition(tree, lambda leaf: eqx.is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct))
         for tree in (form, network)

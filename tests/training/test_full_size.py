@@ -17,7 +17,8 @@ from recombine.recipes.paper import Paper
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports.random import Random
 from recombine.training.config import RunConfig, Seeds
-from recombine.training.train import Progress, Trainer
+from recombine.training.progress import Progress
+from recombine.training.trainer import Trainer
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +53,7 @@ class Bomb(Progress):
 
     left = 4
 
-    def stepped(self, steps: int, config: RunConfig, look: dict[str, float]) -> None:
+    def stepped(self, steps: int, config: RunConfig, evaluation: dict[str, float]) -> None:
         if self.left == 0:
             raise Killed
         self.left -= 1
@@ -62,17 +63,17 @@ class Bomb(Progress):
 def test_a_run_depends_neither_on_its_neighbours_nor_on_being_killed(
     recipe: Recipe, tmp_path: Path, same_run: Same, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("recombine.training.train.CHECKPOINT_SECONDS", -1.0)
+    monkeypatch.setattr("recombine.training.trainer.CHECKPOINT_SECONDS", -1.0)
     trainer = Trainer()
     mine = run(recipe, 0)
-    first, *_ = trainer.train([mine, run(recipe, 1), run(recipe, 2, 300)], lanes=3)
-    *_, last = trainer.train([run(recipe, 3, 40), mine], lanes=3)
+    first, *_ = trainer.train([mine, run(recipe, 1), run(recipe, 2, 300)], stack_size=3)
+    *_, last = trainer.train([run(recipe, 3, 40), mine], stack_size=3)
     assert same_run(first, last)
     killed = Trainer(tmp_path, Bomb())
     killed.compiler = trainer.compiler
     with pytest.raises(Killed):
-        list(killed.train([mine, run(recipe, 1)], lanes=3))
+        list(killed.train([mine, run(recipe, 1)], stack_size=3))
     again = Trainer(tmp_path)
-    assert same_run(next(again.train([mine, run(recipe, 1)], lanes=3)), first), (
+    assert same_run(next(again.train([mine, run(recipe, 1)], stack_size=3)), first), (
         "also as compiled by another trainer"
     )

@@ -14,7 +14,8 @@ from recombine.recipes.paper import Paper
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports.random import Random
 from recombine.training.config import RunConfig, Seeds
-from recombine.training.train import Outcome, Trainer
+from recombine.training.outcome import Outcome
+from recombine.training.trainer import Trainer
 
 SIZES = {"inputs": 4, "hidden": 4, "outputs": 4}
 
@@ -25,8 +26,8 @@ def run(family: Family, number: int, **changes: Any) -> RunConfig:
         "support": Random(number=number, reserve=10),
         "family": family,
         "model": MLP(width=48, depth=2),
-        "recipe": Paper(rate=8e-3, steps=500, tasks=32, samples=8, decay=0.0),
-        "every": 250,
+        "recipe": Paper(learning_rate=8e-3, steps=500, tasks=32, samples=8, weight_decay=0.0),
+        "eval_every": 250,
         "validation_tasks": 64,
     }
     return RunConfig(**{**fields, **changes})
@@ -41,10 +42,8 @@ def r2(outcome: Outcome, network: Network | None = None) -> dict[str, float]:
 def test_more_combinations_help_on_held_out_ones():
     """And in distribution a network beats its untrained self, after few as after many. Two replicates."""
     sizes = (9, 26)
-    configs = [
-        run(Hyperteacher(**SIZES), size, seeds=Seeds.replicate(seed)) for seed in (0, 1) for size in sizes
-    ]
-    outcomes = list(Trainer().train(configs, lanes=4))
+    configs = [run(Hyperteacher(**SIZES), size, seeds=Seeds.replicate(seed)) for seed in (0, 1) for size in sizes]
+    outcomes = list(Trainer().train(configs, stack_size=4))
     for fewer, more in (outcomes[:2], outcomes[2:]):
         few, many, before = r2(fewer), r2(more), r2(more, more.setting.network())
         assert min(few["r2_in"], many["r2_in"]) > max(before["r2_in"] + 0.5, 0.6)
@@ -54,7 +53,7 @@ def test_more_combinations_help_on_held_out_ones():
 
 def test_the_control_is_memorised_and_not_recombined():
     """As many combinations as the hyperteacher needed to be recombined."""
-    (outcome,) = Trainer().train([run(Lookup(**SIZES), 26)], lanes=1)
+    (outcome,) = Trainer().train([run(Lookup(**SIZES), 26)], stack_size=1)
     found = r2(outcome)
     assert found["r2_in"] > 0.3
     assert found["r2_held_out"] <= 0.05

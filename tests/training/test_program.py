@@ -17,14 +17,14 @@ from recombine.supports.missing_part import MissingPart
 from recombine.supports.random import Random
 from recombine.training.config import RunConfig, Seeds
 from recombine.training.prepare import Setting
-from recombine.training.program import SHORTEST_LIST, Program, buckets, padded, signature
-from recombine.training.train import Trainer
+from recombine.training.program import SHORTEST_LIST, Program, buckets, padded_length, signature
+from recombine.training.trainer import Trainer
 
 Tiny = Callable[..., RunConfig]
 
 
 def paper(**changes: Any) -> Paper:
-    return Paper(**{"rate": 0.01, "steps": 30, "tasks": 8, "samples": 4, **changes})
+    return Paper(**{"learning_rate": 0.01, "steps": 30, "tasks": 8, "samples": 4, **changes})
 
 
 def test_what_is_an_array_does_not_split_a_bucket(tiny: Tiny):
@@ -32,7 +32,7 @@ def test_what_is_an_array_does_not_split_a_bucket(tiny: Tiny):
         tiny(),
         tiny(support=Random(number=9)),
         tiny(support=Random(held_out=0.3)),
-        tiny(recipe=paper(rate=0.1)),
+        tiny(recipe=paper(learning_rate=0.1)),
         tiny(recipe=paper(steps=7)),
         tiny(seeds=Seeds.replicate(5)),
         tiny(target=0.5),
@@ -49,9 +49,9 @@ def test_what_is_an_array_does_not_split_a_bucket(tiny: Tiny):
         {"family": Lookup(inputs=4, hidden=5, outputs=3)},
         {"space": SubsetSpace(modules=7, max_active=2)},
         {"recipe": paper(tasks=9)},
-        {"recipe": paper(decay=0.0)},
+        {"recipe": paper(weight_decay=0.0)},
         {"support": MissingPart(part=1)},
-        {"every": 5},
+        {"eval_every": 5},
         {"validation_tasks": 8},
     ],
     ids=lambda change: next(iter(change)),
@@ -71,14 +71,14 @@ def test_rules_share_a_bucket_only_with_themselves(tiny: Tiny):
 
 def test_lists_are_padded_to_few_lengths():
     least = SHORTEST_LIST
-    assert [padded(length) for length in (1, least, least + 1, 2 * least, 2 * least + 1)] == [
+    assert [padded_length(length) for length in (1, least, least + 1, 2 * least, 2 * least + 1)] == [
         least,
         least,
         2 * least,
         2 * least,
         4 * least,
     ]
-    assert all(padded(length) >= length for length in range(1, 5 * least, 997))
+    assert all(padded_length(length) >= length for length in range(1, 5 * least, 997))
 
 
 def test_lanes_of_one_bucket_have_one_shape(tiny: Tiny):
@@ -87,19 +87,14 @@ def test_lanes_of_one_bucket_have_one_shape(tiny: Tiny):
     shapes = set()
     for change in changes:
         setting = Setting(tiny(**change))
-        shapes.add(signature((setting.state(), setting.lane())))
+        shapes.add(signature((setting.state(), setting.arrays())))
     assert len(shapes) == 1
 
 
 def test_a_sweep_compiles_once_a_bucket(tiny: Tiny):
     runs = [
-        tiny(support=Random(number=number), recipe=paper(rate=rate, steps=steps), seeds=Seeds.replicate(seed))
-        for number, rate, steps, seed in [
-            (9, 0.01, 10, 0),
-            (12, 0.02, 5, 1),
-            (15, 0.03, 20, 2),
-            (18, 0.01, 3, 3),
-        ]
+        tiny(support=Random(number=number), recipe=paper(learning_rate=rate, steps=steps), seeds=Seeds.replicate(seed))
+        for number, rate, steps, seed in [(9, 0.01, 10, 0), (12, 0.02, 5, 1), (15, 0.03, 20, 2), (18, 0.01, 3, 3)]
     ]
     runs += [run.model_copy(update={"model": MLP(width=4, depth=1)}) for run in runs[:2]]
     assert len(buckets(runs)) == 2
@@ -115,16 +110,16 @@ def test_a_sweep_compiles_once_a_bucket(tiny: Tiny):
 
 def test_programs_are_named_by_what_they_compile_to(tiny: Tiny):
     name = Program.of(tiny()).name
-    assert Program.of(tiny(recipe=paper(rate=1.0, steps=5), seeds=Seeds.replicate(9))).name == name
-    assert Program.of(tiny(), lanes=3).name != name
-    assert Program.of(tiny()).lanes == tiny().model.lanes()
+    assert Program.of(tiny(recipe=paper(learning_rate=1.0, steps=5), seeds=Seeds.replicate(9))).name == name
+    assert Program.of(tiny(), stack_size=3).name != name
+    assert Program.of(tiny()).stack_size == tiny().model.stack_size()
 
 
 def test_a_look_is_the_pooled_r2_of_both_validation_streams(tiny: Tiny):
     """Recomputed in numpy from the tasks that the program shows."""
     config = tiny()
     setting, program = Setting(config), Program.of(config)
-    lane, state = setting.lane(), setting.state()
+    run_arrays, state = setting.arrays(), setting.state()
     shown: list[tuple[Any, Any]] = []
     drawing = program._examples
 
@@ -133,7 +128,7 @@ def test_a_look_is_the_pooled_r2_of_both_validation_streams(tiny: Tiny):
         return shown[-1][1]
 
     object.__setattr__(program, "_examples", watch)
-    found = program.look(state, lane)
+    found = program.evaluate(state, run_arrays)
     ((rows, (_, codes, batch)),) = shown
     predictions = np.asarray(jax.vmap(state.network)(codes, batch.inputs), float)
     targets, number = np.asarray(batch.targets, float), config.validation_tasks

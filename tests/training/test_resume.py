@@ -15,7 +15,8 @@ from recombine.recipes.paper import Paper
 from recombine.training.checkpoint import load_tree, save_tree
 from recombine.training.config import RunConfig, Seeds
 from recombine.training.prepare import Setting
-from recombine.training.train import Progress, Trainer
+from recombine.training.progress import Progress
+from recombine.training.trainer import Trainer
 
 Tiny = Callable[..., RunConfig]
 Same = Callable[[Any, Any], bool]
@@ -32,7 +33,7 @@ class Bomb(Progress):
         self.left = after
         self.steps: list[int] = []
 
-    def stepped(self, steps: int, config: RunConfig, look: dict[str, float]) -> None:
+    def stepped(self, steps: int, config: RunConfig, evaluation: dict[str, float]) -> None:
         self.steps.append(steps)
         if self.left == 0:
             raise Killed
@@ -41,7 +42,7 @@ class Bomb(Progress):
 
 @pytest.fixture(autouse=True)
 def _save_after_every_chunk(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("recombine.training.train.CHECKPOINT_SECONDS", -1.0)
+    monkeypatch.setattr("recombine.training.trainer.CHECKPOINT_SECONDS", -1.0)
 
 
 @pytest.fixture
@@ -65,12 +66,12 @@ def test_a_killed_run_ends_as_an_undisturbed_one(
     after: int, tiny: Tiny, tmp_path: Path, resumed: Callable[..., Trainer], same_run: Same
 ):
     config = tiny()
-    (whole,) = resumed(None).train([config], lanes=1)
+    (whole,) = resumed(None).train([config], stack_size=1)
     with pytest.raises(Killed):
-        list(resumed(tmp_path, Bomb(after)).train([config], lanes=1))
+        list(resumed(tmp_path, Bomb(after)).train([config], stack_size=1))
     assert files(tmp_path) == [f"{config.run_id}.safetensors"]
     quiet = Bomb(after=100)
-    (outcome,) = resumed(tmp_path, quiet).train([config], lanes=1)
+    (outcome,) = resumed(tmp_path, quiet).train([config], stack_size=1)
     assert same_run(outcome, whole)
     assert quiet.steps == [10 * after, *[10] * (3 - after)], "what was done is reported, and not done again"
 
@@ -81,13 +82,13 @@ def test_a_stack_goes_on_though_some_of_it_had_ended(
     """The run of 12 steps had ended and is made again from step 10; the others go on from step 20."""
     lengths = (30, 12, 30)
     configs = [
-        tiny(seeds=Seeds.replicate(number), recipe=Paper(rate=0.01, steps=steps, tasks=8, samples=4))
+        tiny(seeds=Seeds.replicate(number), recipe=Paper(learning_rate=0.01, steps=steps, tasks=8, samples=4))
         for number, steps in enumerate(lengths)
     ]
-    whole = list(resumed(None).train(configs, lanes=3))
+    whole = list(resumed(None).train(configs, stack_size=3))
     with pytest.raises(Killed):
-        list(resumed(tmp_path, Bomb(6)).train(configs, lanes=3))
-    by_run = {outcome.config.run_id: outcome for outcome in resumed(tmp_path).train(configs, lanes=3)}
+        list(resumed(tmp_path, Bomb(6)).train(configs, stack_size=3))
+    by_run = {outcome.config.run_id: outcome for outcome in resumed(tmp_path).train(configs, stack_size=3)}
     assert len(by_run) == 3
     for outcome in whole:
         assert same_run(by_run[outcome.config.run_id], outcome)
@@ -98,9 +99,9 @@ def test_a_damaged_checkpoint_costs_time_and_not_the_run(
     damage: str, tiny: Tiny, tmp_path: Path, resumed: Callable[..., Trainer], same_run: Same
 ):
     config = tiny()
-    (whole,) = resumed(None).train([config], lanes=1)
+    (whole,) = resumed(None).train([config], stack_size=1)
     with pytest.raises(Killed):
-        list(resumed(tmp_path, Bomb(1)).train([config], lanes=1))
+        list(resumed(tmp_path, Bomb(1)).train([config], stack_size=1))
     (path,) = tmp_path.iterdir()
     sound = path.read_bytes()
     if damage == "foreign":
@@ -108,7 +109,7 @@ def test_a_damaged_checkpoint_costs_time_and_not_the_run(
     else:
         path.write_bytes({"empty": b"", "cut": sound[: len(sound) // 2], "noise": b"\xff" * 99}[damage])
     quiet = Bomb(after=100)
-    (outcome,) = resumed(tmp_path, quiet).train([config], lanes=1)
+    (outcome,) = resumed(tmp_path, quiet).train([config], stack_size=1)
     assert same_run(outcome, whole)
     assert quiet.steps == [10, 10, 10]
 
@@ -116,7 +117,7 @@ def test_a_damaged_checkpoint_costs_time_and_not_the_run(
 def test_forgetting(tiny: Tiny, tmp_path: Path, resumed: Callable[..., Trainer]):
     config = tiny()
     trainer = resumed(tmp_path)
-    list(trainer.train([config], lanes=1))
+    list(trainer.train([config], stack_size=1))
     assert len(files(tmp_path)) == 1
     trainer.forget(config)
     trainer.forget(config)
@@ -125,15 +126,15 @@ def test_forgetting(tiny: Tiny, tmp_path: Path, resumed: Callable[..., Trainer])
 
 
 def test_without_a_folder_nothing_is_written(tiny: Tiny, tmp_path: Path, resumed: Callable[..., Trainer]):
-    list(resumed(None).train([tiny()], lanes=1))
+    list(resumed(None).train([tiny()], stack_size=1))
     assert files(tmp_path) == []
 
 
 def test_checkpoints_come_by_time(
     tiny: Tiny, tmp_path: Path, resumed: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("recombine.training.train.CHECKPOINT_SECONDS", 3600.0)
-    list(resumed(tmp_path / "never").train([tiny()], lanes=1))
+    monkeypatch.setattr("recombine.training.trainer.CHECKPOINT_SECONDS", 3600.0)
+    list(resumed(tmp_path / "never").train([tiny()], stack_size=1))
     assert not (tmp_path / "never").exists()
 
 

@@ -24,7 +24,7 @@ from recombine.training.prepare import Setting
 from recombine.training.program import Program
 from recombine.training.streams import Stream, named_key, stream_key
 
-SEEN: dict[str, list[np.ndarray]] = {"train": [], "look": []}
+SEEN: dict[str, list[np.ndarray]] = {"train": [], "evaluation": []}
 
 
 class Recorder(Regression):
@@ -38,7 +38,7 @@ class Recorder(Regression):
 
     def evaluate(self, network: Network, codes: Array, batch: Batch, key: Array) -> Array:
         if not isinstance(batch.inputs, jax.core.Tracer):
-            SEEN["look"].append(np.asarray(batch.inputs))
+            SEEN["evaluation"].append(np.asarray(batch.inputs))
         return super().evaluate(network, codes, batch, key)
 
 
@@ -71,25 +71,23 @@ class Open(MLP):
 @pytest.fixture(scope="module")
 def streams(tiny: Any) -> dict[str, np.ndarray]:
     """The inputs of every stream of one run, by the code that makes them."""
-    config = tiny(
-        objective=Recorder(), family=Telling(inputs=4, hidden=5, outputs=3), model=Open(width=4, depth=1)
-    )
+    config = tiny(objective=Recorder(), family=Telling(inputs=4, hidden=5, outputs=3), model=Open(width=4, depth=1))
     setting, program = Setting(config), Program.of(config)
-    lane, state = setting.lane(), setting.state()
+    run_arrays, state = setting.arrays(), setting.state()
     for values in SEEN.values():
         values.clear()
     for _ in range(30):
-        state, _ = program._step(state, lane)
-    program.look(state, lane)
-    (look,) = SEEN["look"]
-    assert look.shape == (2 * config.validation_tasks, config.family.validation_samples, 4)
+        state, _ = program._step(state, run_arrays)
+    program.evaluate(state, run_arrays)
+    (evaluation,) = SEEN["evaluation"]
+    assert evaluation.shape == (2 * config.validation_tasks, config.family.validation_samples, 4)
     scores = Scores(draws=2, samples=8).measure(setting, state.network)
-    parts = Decodability(draws=2)._parts(setting, state.network)
+    parts = Decodability(draws=2)._traced_regions(setting, state.network)
     regions, inputs = np.array(scores.columns["region"]), np.array(scores.columns["inputs"], np.float32)
     made = {
         "train": np.concatenate(SEEN["train"]),
-        "validation, trained": look[: config.validation_tasks],
-        "validation, held out": look[config.validation_tasks :],
+        "validation, trained": evaluation[: config.validation_tasks],
+        "validation, held out": evaluation[config.validation_tasks :],
         "test, trained": inputs[regions == "trained"],
         "test, held out": inputs[regions == "held_out"],
     }
@@ -124,9 +122,7 @@ def test_keys_never_meet():
         for index in range(100)
     }
     assert len(keys) == len(Stream) * 100
-    tasks = jax.vmap(
-        lambda index: jax.random.key_data(jax.random.split(stream_key(base, Stream.TRAIN, index), 3))
-    )
+    tasks = jax.vmap(lambda index: jax.random.key_data(jax.random.split(stream_key(base, Stream.TRAIN, index), 3)))
     steps = np.asarray(tasks(jnp.arange(2000))).reshape(-1, 2)
     assert len(np.unique(steps, axis=0)) == len(steps)
 
@@ -151,7 +147,7 @@ def test_validation_and_test_combinations_are_disjoint_and_never_trained(tiny: A
     assert len(set.union(*sets)) == space.size, "and together they are the whole space"
     assert set(side(validation, seed)) == {"validation"}
     assert set(side(test, seed)) == {"test"}
-    parts = Decodability(draws=1)._parts(setting, setting.network())
+    parts = Decodability(draws=1)._traced_regions(setting, setting.network())
     assert {tuple(row) for row in parts["held_out"].rows.tolist()} == sets[1]
     assert {tuple(row) for row in parts["validation"].rows.tolist()} == sets[0]
     assert {tuple(row) for row in parts["trained"].rows.tolist()} == sets[2]
@@ -159,7 +155,7 @@ def test_validation_and_test_combinations_are_disjoint_and_never_trained(tiny: A
 
 def test_training_draws_only_from_the_support(tiny: Any):
     setting = Setting(tiny())
-    sampler = setting.lane().sampler
+    sampler = setting.arrays().sampler
     rows = np.asarray(jax.vmap(sampler)(jax.random.split(jax.random.key(0), 2000)))
     assert setting.support.contains(rows).all()
     assert len(np.unique(rows, axis=0)) == setting.support.size

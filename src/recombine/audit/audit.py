@@ -1,4 +1,4 @@
-"""The whole audit: from a table to what it says."""
+"""The whole audit: from a table of scores to findings and advice."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from recombine.audit.strata import gap_finding, mean_score, stratum_of
 from recombine.errors import BadInput
 
 if TYPE_CHECKING:
-    from recombine.audit.activations import Activations
+    from recombine.audit.decodability.activations import Activations
 
 LOWEST = 10
-"""So many of the combinations with the lowest scores are named."""
+"""How many of the combinations with the lowest scores are listed."""
 
 
 @runtime_checkable
-class On(Protocol):
-    """Is told what is being done, and how much of that is done where it is known."""
+class OnProgress(Protocol):
+    """Receives the name of the current stage, and the share of it that is done where that is known."""
 
     def __call__(self, what: str, done: float | None = None) -> None: ...
 
@@ -37,7 +37,7 @@ def audit_table(
     source: Any,
     *,
     factors: Sequence[str] = (),
-    scores: Sequence[str],
+    scores: str | Sequence[str],
     roles: Mapping[str, Sequence[str]] | None = None,
     sets: Sequence[str] = (),
     where: str | None = None,
@@ -47,17 +47,42 @@ def audit_table(
     key: str | None = None,
     memory: int | None = None,
     seed: int = 0,
-    on: On | None = None,
+    progress: OnProgress | None = None,
 ) -> Audit:
-    """Does a model recombine or memorise, which combinations fail and why, and what to collect next?
+    """Audit a table of scores: does the model recombine or memorise, what fails and why, and what to collect next?
 
-    `source` and `train` are tables: a file (CSV, TSV, Parquet, JSON Lines, Arrow) or a pandas or polars frame.
+    A table is a file (CSV, TSV, Parquet, JSON Lines, Arrow) or a pandas, polars or Arrow frame. Higher scores are
+    better. At least one of `factors`, `roles` and `sets` is needed.
+
+    Args:
+        source: The table, one row per scored example.
+        factors: Columns whose values make a combination.
+        scores: One or more columns of numbers, or of true and false.
+        roles: Factors that appear in several columns with the same values: `{"object": ["object_1", "object_2"]}`.
+        sets: Columns that hold sets of values, such as `red|cube` or `["red", "cube"]`.
+        where: A filter, as an SQL expression over the columns of a row.
+        train: A table of the combinations that the model was trained on, with the same factor columns.
+        split: The column that says which rows were trained on, and the value or values that mean trained.
+        activations: A file (safetensors, npz) or a mapping from layers to arrays, one row per row of the table.
+        key: The column that matches rows of the table to the array of the same name in `activations`.
+        memory: The memory limit of the database, in bytes.
+        seed: The seed of all resampling.
+        progress: Called with each stage.
+
+    Returns:
+        The findings: `audit.scores[0].advice`, `audit.support`, `audit.record()`.
+
+    Example:
+        ```python
+        audit = audit_table("results.csv", factors=["colour", "shape"], scores="success", split=("split", "train"))
+        audit.scores[0].advice
+        ```
     """
-    say = on or _silent
+    report = progress or silent
     cells, inside = read(
         source,
         factors=factors,
-        scores=scores,
+        scores=(scores,) if isinstance(scores, str) else scores,
         roles=roles or {},
         sets=sets,
         where=where,
@@ -66,32 +91,39 @@ def audit_table(
         activations=activations,
         key=key,
         memory=memory,
-        on=say,
+        progress=report,
     )
     title = str(source) if isinstance(source, str | Path) else type(source).__name__
-    return audit_cells(cells, inside, source=title, seed=seed, on=say)
+    return audit_cells(cells, inside, source=title, seed=seed, progress=report)
 
 
 def read(
-    source: Any, *, activations: Any = None, on: On | None = None, **asked: Any
+    source: Any, *, activations: Any = None, progress: OnProgress | None = None, **columns: Any
 ) -> tuple[Cells, Activations | None]:
-    """The combinations of a table, and what the model had inside for each of its rows.
+    """Read a table into combinations, and the activations of its rows if there are any.
 
-    `activations` is a file (safetensors, npz) or a dictionary of arrays; `asked` is what `read_cells` takes.
+    Args:
+        source: The table.
+        activations: A file (safetensors, npz) or a mapping from layers to arrays.
+        progress: Called with each stage.
+        columns: The other arguments of `read_cells`.
+
+    Returns:
+        The combinations, and the activations or None.
     """
-    from recombine.audit.reading import read_cells, read_rows
+    from recombine.audit.reading.read import read_cells, read_rows
 
-    say = on or _silent
-    say("reading the table")
+    report = progress or silent
+    report("reading the table")
     if activations is None:
-        return read_cells(source, **asked), None
-    from recombine.audit.activation_files import from_arrays, read_activations
+        return read_cells(source, **columns), None
+    from recombine.audit.decodability.files import from_arrays, read_activations
 
-    cells, rows = read_rows(source, **asked)
-    say("reading the activations")
+    cells, rows = read_rows(source, **columns)
+    report("reading the activations")
     if isinstance(activations, Mapping):
         return cells, from_arrays(dict(activations), rows)
-    return cells, read_activations(activations, rows, key=asked.get("key"))
+    return cells, read_activations(activations, rows, key=columns.get("key"))
 
 
 def audit_cells(
@@ -100,23 +132,33 @@ def audit_cells(
     *,
     source: str = "",
     seed: int = 0,
-    on: On | None = None,
+    progress: OnProgress | None = None,
 ) -> Audit:
-    """The audit of combinations that were read already."""
-    say = on or _silent
+    """Audit combinations that are already read.
+
+    Args:
+        cells: The combinations with their scores.
+        activations: Activations of the rows, if there are any.
+        source: The title of the table.
+        seed: The seed of all resampling.
+        progress: Called with each stage.
+
+    Returns:
+        The findings.
+    """
+    report = progress or silent
     if int(cells.evaluated.sum()) < 2:
         raise BadInput(
             f"The table has scores of {int(cells.evaluated.sum())} combination: there is nothing to compare.",
             fix="give a table with several combinations, or check the factors and the filter",
         )
-    say("coverage of the training combinations")
+    report("coverage of the training combinations")
     support = support_finding(cells)
-    # The matrices are small and many: threads of the linear algebra library would wait for each other, where other
-    # work runs on the machine a hundred times as long as they compute.
+    # The matrices are small and many. Threads of the linear algebra library would wait for each other: on a busy
+    # machine a hundred times longer than they compute.
     with threadpool_limits(1, user_api="blas"):
-        found = [
-            _score(cells, index, support, activations, seed=seed, say=say)
-            for index in range(len(cells.scores))
+        scores = [
+            _score(cells, index, support, activations, seed=seed, report=report) for index in range(len(cells.scores))
         ]
     return Audit(
         source=source,
@@ -125,7 +167,7 @@ def audit_cells(
         space_size=space_size(cells),
         rows=int(cells.count.sum()),
         support=support,
-        scores=tuple(found),
+        scores=tuple(scores),
         notes=cells.notes,
     )
 
@@ -137,29 +179,30 @@ def _score(
     activations: Activations | None,
     *,
     seed: int,
-    say: On,
+    report: OnProgress,
 ) -> ScoreFinding:
-    from recombine.audit.parts import parts_or_combination
+    from recombine.audit.crossed.parts import parts_or_combination
 
     name = cells.scores[index]
     scored = cells.evaluated & np.isfinite(cells.mean[:, index])
     if not scored.any():
         raise BadInput(f"No combination has the score {name!r}.", fix="name a column that has numbers")
-    say(f"{name}: trained and held-out combinations")
+    report(f"{name}: trained and held-out combinations")
     overall = mean_score(cells.mean[scored, index], binary=cells.binary[index])
     gap = gap_finding(cells, index)
     stage = f"{name}: parts or combination"
-    say(stage)
-    parts = parts_or_combination(cells, index, seed=seed, on=functools.partial(say, stage))
+    report(stage)
+    parts = parts_or_combination(cells, index, seed=seed, progress=functools.partial(report, stage))
     inside = None
     if activations is not None:
-        from recombine.audit.decodability import decodability
+        from recombine.audit.decodability.probing import decodability
 
         stage = f"{name}: what the activations hold"
-        say(stage)
-        on = functools.partial(say, stage)
-        inside = decodability(cells, activations, index, strata=stratum_of(cells), seed=seed, on=on)
-    say(f"{name}: what to do")
+        report(stage)
+        inside = decodability(
+            cells, activations, index, strata=stratum_of(cells), seed=seed, progress=functools.partial(report, stage)
+        )
+    report(f"{name}: what to do")
     advice = advise(Evidence(cells, index, support, gap, parts, overall, seed))
     return ScoreFinding(
         score=name,
@@ -174,9 +217,9 @@ def _score(
 
 
 def _lowest(cells: Cells, index: int) -> tuple[Lowest, ...]:
-    """The combinations that score lowest; where there are many alike, those with most rows. None that is as good as the best."""
+    """The combinations with the lowest scores; among equal ones those with most rows. The best score is left out."""
     values = np.where(cells.evaluated, cells.mean[:, index], np.nan)
-    order = np.lexsort((-cells.count, values))[:LOWEST]  # What is not a number comes last.
+    order = np.lexsort((-cells.count, values))[:LOWEST]  # NaN comes last.
     best = float(np.nanmax(values))
     return tuple(
         Lowest(cells.name(cell), float(values[cell]), int(cells.count[cell]))
@@ -185,5 +228,5 @@ def _lowest(cells: Cells, index: int) -> tuple[Lowest, ...]:
     )
 
 
-def _silent(what: str, done: float | None = None) -> None:
-    """Nobody listens."""
+def silent(what: str, done: float | None = None) -> None:
+    """Ignore progress."""

@@ -1,4 +1,4 @@
-"""A table of scores by combination: what an audit works on."""
+"""A table of scores by combination: the data of an audit."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from recombine._html import card, listing, table
+from recombine.audit.wording import counted, listed, shown
+
 NOTHING = -1
-"""The constituent in a slot that is empty."""
+"""Marks an empty slot."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Factor:
-    """What a combination has a value of."""
+    """One factor of a combination."""
 
     name: str
     values: tuple[str, ...]
@@ -25,48 +28,43 @@ class Factor:
     """One value; one value in each of several roles that share their values; any number of values."""
 
     @property
-    def places(self) -> tuple[str, ...]:
-        """Where a value of it can stand: its roles, or the factor itself."""
+    def slots(self) -> tuple[str, ...]:
+        """The slots that a value can stand in: its roles, or the factor itself."""
         return self.columns if self.kind == "roles" else (self.name,)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Cells:
-    """The rows of a table, put together by combination. Constituents are numbered through all factors."""
+    """The rows of a table, grouped by combination. Constituents are numbered across all factors."""
 
     factors: tuple[Factor, ...]
-    parts: Int[np.ndarray, "cell slot"]
-    """The constituents of each combination, `NOTHING` in empty slots. No combination is here twice."""
-    place: tuple[str, ...]
-    """What each slot is: the factor's name, the role's column; a set has several slots of one name, in ascending order."""
+    constituents: Int[np.ndarray, "cell slot"]
+    """The constituents of each combination, `NOTHING` in empty slots. Each combination appears once."""
+    slots: tuple[str, ...]
+    """The name of each slot: the factor, or the column of a role. The slots of a set share one name and ascend."""
     scores: tuple[str, ...]
     """The names of the score columns."""
     binary: tuple[bool, ...]
-    """Which of them are 0 or 1 only."""
+    """Which scores are only 0 or 1."""
     count: Int[np.ndarray, " cell"]
-    """Scored rows of each combination; none for combinations that are only trained on."""
+    """Scored rows of each combination; 0 for combinations that are only trained on."""
     mean: Float[np.ndarray, "cell score"]
-    """Mean score; not a number where there is none."""
+    """Mean score; NaN if there is none."""
     spread: Float[np.ndarray, "cell score"]
-    """The sum of squared deviations from the mean inside the cell."""
+    """The sum of squared deviations from the cell's mean."""
     trained: Bool[np.ndarray, " cell"] | None = None
-    """Which combinations the model was trained on; None if nobody said."""
+    """Which combinations the model was trained on; None if unknown."""
     notes: tuple[str, ...] = ()
-    """What happened on reading: rows set aside and why, levels that are many, and so on. Sentences."""
+    """What happened while the table was read, in sentences: rows left out and why, factors with many values."""
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The name of each constituent, with its factor: colour=red."""
+        """The name of each constituent with its factor: colour=red."""
         return tuple(f"{factor.name}={value}" for factor in self.factors for value in factor.values)
 
     @property
-    def factor_of(self) -> Int[np.ndarray, " constituent"]:
-        """The number of the factor of each constituent."""
-        return np.repeat(np.arange(len(self.factors)), [len(factor.values) for factor in self.factors])
-
-    @property
     def width(self) -> int:
-        """How many constituents there are."""
+        """The number of constituents."""
         return sum(len(factor.values) for factor in self.factors)
 
     @property
@@ -75,12 +73,29 @@ class Cells:
         return self.count > 0
 
     def name(self, cell: int | np.integer) -> str:
-        """A combination in words: red + cube; roles with their column: object=dog + object_2=cat."""
+        """A combination as text: red + cube; roles with their column: object=dog + object_2=cat."""
         values = [value for factor in self.factors for value in factor.values]
-        several = {column for factor in self.factors if factor.kind == "roles" for column in factor.columns}
-        told = (
-            f"{place}={values[part]}" if place in several else values[part]
-            for place, part in zip(self.place, self.parts[cell], strict=True)
-            if part != NOTHING
+        roles = {column for factor in self.factors if factor.kind == "roles" for column in factor.columns}
+        names = (
+            f"{slot}={values[constituent]}" if slot in roles else values[constituent]
+            for slot, constituent in zip(self.slots, self.constituents[cell], strict=True)
+            if constituent != NOTHING
         )
-        return " + ".join(told)
+        return " + ".join(names)
+
+    def __repr__(self) -> str:
+        """The numbers of combinations and rows, the factors and the scores."""
+        return shown([self._title(), *(f"  {name}: {values}" for name, values in self._factors())])
+
+    def _repr_html_(self) -> str:
+        return card(self._title(), table(["factor", "values"], self._factors()), listing(self.notes))
+
+    def _title(self) -> str:
+        trained = "unknown" if self.trained is None else f"{int(self.trained.sum()):,}"
+        return (
+            f"Cells: {counted(len(self.constituents), 'combination')} ({trained} trained), "
+            f"{counted(int(self.count.sum()), 'scored row')}, scores {listed(self.scores)}"
+        )
+
+    def _factors(self) -> list[tuple[str, str]]:
+        return [(factor.name, f"{len(factor.values):,} ({listed(factor.values)})") for factor in self.factors]

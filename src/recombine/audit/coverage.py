@@ -1,4 +1,4 @@
-"""What training covers of a table: values never seen, pairs never met, groups that never touch."""
+"""What training covers of a table: values never seen, pairs that never met, groups that never meet."""
 
 from __future__ import annotations
 
@@ -16,24 +16,31 @@ from recombine.audit.findings import SupportFinding
 from recombine.audit.wording import counted, decimal, listed, percent, short
 
 SHOWN = 20
-"""So many unmet pairs stand in the finding; `unmet_pairs` has all."""
+"""How many unmet pairs the finding lists; `unmet_pairs` has all."""
 
 STRENGTHS = (1, 2, 3)
 
 
 @dataclasses.dataclass(frozen=True)
 class Unmet:
-    """Evaluated pairs that never met in training, worst first."""
+    """Evaluated pairs that never met in training, lowest score first."""
 
     pairs: Int[np.ndarray, "pair 2"]
-    """Numbers of atoms."""
+    """The two atoms of each pair."""
     score: Float[np.ndarray, " pair"]
     """The mean score of the evaluated combinations that hold the pair."""
     combinations: Int[np.ndarray, " pair"]
 
 
 def support_finding(cells: Cells) -> SupportFinding | None:
-    """The certificate of what was trained on, with regard to what was evaluated; None where nobody said."""
+    """What the training combinations cover of the evaluated ones.
+
+    Args:
+        cells: The combinations, with `trained`.
+
+    Returns:
+        Unseen values, unmet pairs, groups and shares, with sentences; None if the training combinations are unknown.
+    """
     if cells.trained is None:
         return None
     atoms, labels = atoms_of(cells), cells.labels
@@ -41,22 +48,23 @@ def support_finding(cells: Cells) -> SupportFinding | None:
     unseen = unseen_parts(cells)
     unmet = unmet_pairs(cells, atoms)
     groups = training_groups(cells)
+    total = pairs_in_all(cells)
     difference, left_out = set_difference(atoms, trained, evaluated)
-    found = SupportFinding(
+    finding = SupportFinding(
         size=int(trained.sum()),
         unseen=tuple(labels[part] for part in unseen),
         unmet=tuple((atoms.labels[a], atoms.labels[b]) for a, b in unmet.pairs[:SHOWN].tolist()),
         unmet_count=len(unmet.pairs),
         groups=tuple(tuple(labels[part] for part in group) for group in groups),
-        pair_coverage=_pair_coverage(cells, atoms),
+        pair_coverage=len(atoms.interactions(trained, 2)) / total if total else 1.0,
         difference=difference,
         sentences=(),
     )
-    return dataclasses.replace(found, sentences=_sentences(cells, atoms, found, unmet, left_out))
+    return dataclasses.replace(finding, sentences=_sentences(cells, atoms, finding, unmet, left_out))
 
 
 def unseen_parts(cells: Cells) -> Int[np.ndarray, " n"]:
-    """Constituents that were evaluated and never trained on, in any place; worst mean of the first score first."""
+    """Constituents that were evaluated but never trained on in any slot; lowest mean of the first score first."""
     assert cells.trained is not None
     seen, asked = _parts_in(cells, cells.trained), _parts_in(cells, cells.evaluated)
     unseen = np.nonzero(asked & ~seen)[0]
@@ -67,20 +75,25 @@ def unseen_parts(cells: Cells) -> Int[np.ndarray, " n"]:
 def part_scores(
     cells: Cells, score: int, chosen: Bool[np.ndarray, " cell"]
 ) -> tuple[Float[np.ndarray, " constituent"], Int[np.ndarray, " constituent"]]:
-    """The mean score over the chosen combinations that hold each constituent, and how many do."""
-    parts = np.sort(cells.parts[chosen], axis=1)
-    fresh = parts != NOTHING
-    fresh[:, 1:] &= (
-        parts[:, 1:] != parts[:, :-1]
-    )  # The same value in two roles is one combination all the same.
-    values = np.broadcast_to(cells.mean[chosen, score][:, None], parts.shape)[fresh]
-    count = np.bincount(parts[fresh], minlength=cells.width)
+    """For each constituent: the mean score of the chosen combinations that hold it, and their number."""
+    parts, values = part_values(cells, score, chosen)
+    count = np.bincount(parts, minlength=cells.width)
     with np.errstate(invalid="ignore"):
-        return np.bincount(parts[fresh], weights=values, minlength=cells.width) / count, count
+        return np.bincount(parts, weights=values, minlength=cells.width) / count, count
+
+
+def part_values(
+    cells: Cells, score: int, chosen: Bool[np.ndarray, " cell"]
+) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """The constituents of the chosen combinations with the combinations' scores. One in two roles counts once."""
+    parts = np.sort(cells.constituents[chosen], axis=1)
+    fresh = parts != NOTHING
+    fresh[:, 1:] &= parts[:, 1:] != parts[:, :-1]
+    return parts[fresh], np.broadcast_to(cells.mean[chosen, score][:, None], parts.shape)[fresh]
 
 
 def unmet_pairs(cells: Cells, atoms: Atoms | None = None, score: int = 0) -> Unmet:
-    """All evaluated pairs of constituents (with their places) that never met in training."""
+    """All evaluated pairs of constituents (with their slots) that never met in training."""
     assert cells.trained is not None
     atoms = atoms_of(cells) if atoms is None else atoms
     if atoms.rows.shape[1] < 2:
@@ -88,25 +101,24 @@ def unmet_pairs(cells: Cells, atoms: Atoms | None = None, score: int = 0) -> Unm
     met = atoms.interactions(cells.trained, 2)
     lacking = np.setdiff1d(atoms.interactions(cells.evaluated, 2), met, assume_unique=True)
     mean, count = atoms.scored(cells.evaluated, lacking, cells.mean[:, score])
-    order = np.lexsort((lacking, mean))  # Not a number comes last.
+    order = np.lexsort((lacking, mean))  # NaN comes last.
     return Unmet(atoms.members(lacking, 2)[order], mean[order], count[order])
 
 
 def training_groups(cells: Cells) -> list[list[int]]:
-    """Groups of trained constituents that never stand in one combination with those of another, largest first."""
+    """Groups of trained constituents that never share a combination with another group, largest first."""
     assert cells.trained is not None
-    rows = cells.parts[cells.trained]
+    rows = cells.constituents[cells.trained]
     number, slot = np.nonzero(rows != NOTHING)
     graph = sparse.coo_matrix(
-        (np.ones(len(number)), (number, len(rows) + rows[number, slot])),
-        shape=(len(rows) + cells.width,) * 2,
+        (np.ones(len(number)), (number, len(rows) + rows[number, slot])), shape=(len(rows) + cells.width,) * 2
     )
     _, label = csgraph.connected_components(graph.tocsr(), directed=False)
     seen = np.nonzero(_parts_in(cells, cells.trained))[0]
-    found: dict[int, list[int]] = {}
+    groups: dict[int, list[int]] = {}
     for part in seen.tolist():
-        found.setdefault(int(label[len(rows) + part]), []).append(part)
-    return sorted(found.values(), key=lambda group: (-len(group), group[0]))
+        groups.setdefault(int(label[len(rows) + part]), []).append(part)
+    return sorted(groups.values(), key=lambda group: (-len(group), group[0]))
 
 
 def set_difference(
@@ -114,7 +126,8 @@ def set_difference(
 ) -> tuple[dict[int, float], tuple[int, ...]]:
     """The share of t-way interactions in the evaluated combinations that training lacks (Lanus et al. 2021).
 
-    Only interactions that occur are listed, never those of the space. Also says which strengths were too many.
+    Only interactions that occur are listed, never those of the whole space. Also returns the strengths that were left out
+    because they have too many.
     """
     shares: dict[int, float] = {}
     left_out = []
@@ -130,18 +143,18 @@ def set_difference(
 
 
 def pairs_in_all(cells: Cells) -> int:
-    """How many pairs of values can meet: of different places, or of one set that holds several.
+    """The number of pairs of values that can meet: of different slots, or within one set.
 
-    A value meets itself in another role only if some combination of the table has it so.
+    A value can meet itself in another role only if some combination of the table has it.
     """
-    values = {place: factor for factor in cells.factors for place in factor.places}
-    places = list(dict.fromkeys(cells.place))
+    values = {place: factor for factor in cells.factors for place in factor.slots}
+    places = list(dict.fromkeys(cells.slots))
     doubles = holds_doubles(cells)
     total = 0
     for index, first in enumerate(places):
         size = len(values[first].values)
-        slots = [slot for slot, place in enumerate(cells.place) if place == first]
-        if values[first].kind == "set" and _most(cells.parts[:, slots]) > 1:
+        slots = [slot for slot, place in enumerate(cells.slots) if place == first]
+        if values[first].kind == "set" and (cells.constituents[:, slots] != NOTHING).sum(1).max(initial=0) > 1:
             total += math.comb(size, 2)
         for second in places[index + 1 :]:
             same = values[first] is values[second] and not doubles
@@ -150,75 +163,65 @@ def pairs_in_all(cells: Cells) -> int:
 
 
 def holds_doubles(cells: Cells) -> bool:
-    """Whether some combination has one value in two roles."""
-    parts = np.sort(cells.parts, axis=1)
+    """Whether some combination has the same value in two roles."""
+    parts = np.sort(cells.constituents, axis=1)
     return bool(((parts[:, 1:] == parts[:, :-1]) & (parts[:, 1:] != NOTHING)).any())
 
 
-def _most(parts: Int[np.ndarray, "cell slot"]) -> int:
-    return int((parts != NOTHING).sum(1).max(initial=0))
-
-
 def _parts_in(cells: Cells, chosen: Bool[np.ndarray, " cell"]) -> Bool[np.ndarray, " constituent"]:
-    found = np.zeros(cells.width, dtype=bool)
-    held = cells.parts[chosen]
-    found[held[held != NOTHING]] = True
-    return found
-
-
-def _pair_coverage(cells: Cells, atoms: Atoms) -> float:
-    total = pairs_in_all(cells)
-    assert cells.trained is not None
-    return len(atoms.interactions(cells.trained, 2)) / total if total else 1.0
+    occurs = np.zeros(cells.width, dtype=bool)
+    held = cells.constituents[chosen]
+    occurs[held[held != NOTHING]] = True
+    return occurs
 
 
 def _sentences(
-    cells: Cells, atoms: Atoms, found: SupportFinding, unmet: Unmet, left_out: tuple[int, ...]
+    cells: Cells, atoms: Atoms, finding: SupportFinding, unmet: Unmet, left_out: tuple[int, ...]
 ) -> tuple[str, ...]:
-    """The certificate as people say it."""
+    """The finding in sentences."""
     assert cells.trained is not None
     held_out = int((cells.evaluated & ~cells.trained).sum())
     both = int((cells.evaluated & cells.trained).sum())
-    told = [
-        f"Trained on {counted(found.size, 'combination')}; "
+    sentences = [
+        f"Trained on {counted(finding.size, 'combination')}; "
         f"evaluated on {both:,} of them and on {counted(held_out, 'held-out one')}."
     ]
-    if found.unseen:
-        told.append(f"{_values(len(found.unseen))} never trained on: {listed(found.unseen)}.")
+    if finding.unseen:
+        sentences.append(f"{_values(len(finding.unseen))} never trained on: {listed(finding.unseen)}.")
     else:
-        told.append("Every evaluated value was trained on.")
+        sentences.append("Every evaluated value was trained on.")
     new = atoms.occurring(cells.evaluated) & ~atoms.occurring(cells.trained)
     moved = np.nonzero(new & _parts_in(cells, cells.trained)[atoms.constituent])[0]
     if len(moved):
         names = [atoms.labels[atom] for atom in moved.tolist()]
-        told.append(f"{_values(len(names))} trained on, but never in this role: {listed(names)}.")
-    told += _pair_sentences(cells, atoms, found, unmet)
-    if len(found.groups) > 1:
-        described = " | ".join(listed(group, 3) for group in found.groups[:3])
-        more = f" | and {len(found.groups) - 3:,} more groups" if len(found.groups) > 3 else ""
-        told.append(f"Training falls into {len(found.groups):,} groups that never touch: {described}{more}.")
+        sentences.append(f"{_values(len(names))} trained on, but never in this role: {listed(names)}.")
+    sentences += _pair_sentences(cells, atoms, finding, unmet)
+    if len(finding.groups) > 1:
+        described = " | ".join(listed(group, 3) for group in finding.groups[:3])
+        more = f" | and {len(finding.groups) - 3:,} more groups" if len(finding.groups) > 3 else ""
+        sentences.append(f"The training values form {len(finding.groups):,} groups that never meet: {described}{more}.")
     names = {1: "values", 2: "pairs", 3: "triples"}
-    lacks = ", ".join(f"{percent(share)} of {names[t]}" for t, share in found.difference.items())
+    lacks = ", ".join(f"{percent(share)} of {names[t]}" for t, share in finding.difference.items())
     if lacks:
-        told.append(f"Of what the evaluated combinations hold, training lacks {lacks}.")
+        sentences.append(f"Training lacks {lacks} in the evaluated combinations.")
     if left_out:
-        told.append(f"{', '.join(names[t] for t in left_out).capitalize()} are too many to be counted.")
-    return tuple(told)
+        sentences.append(f"{', '.join(names[t] for t in left_out).capitalize()} are too many to count.")
+    return tuple(sentences)
 
 
-def _pair_sentences(cells: Cells, atoms: Atoms, found: SupportFinding, unmet: Unmet) -> list[str]:
+def _pair_sentences(cells: Cells, atoms: Atoms, finding: SupportFinding, unmet: Unmet) -> list[str]:
     total = pairs_in_all(cells)
     if not total:
         return []
-    share = f"{percent(found.pair_coverage)} of all {total:,} pairs met in training"
-    if not found.unmet_count:
+    share = f"{percent(finding.pair_coverage)} of all {total:,} pairs met in training"
+    if not finding.unmet_count:
         return [f"All evaluated pairs met in training ({share})."]
     worst = [
         f"{short(atoms.labels[a])} with {short(atoms.labels[b])} ({decimal(score)})"
         for (a, b), score in zip(unmet.pairs[:3].tolist(), unmet.score[:3].tolist(), strict=True)
     ]
-    pairs = counted(found.unmet_count, "evaluated pair")
-    first = "Lowest scores" if found.unmet_count > len(worst) else "Scores"
+    pairs = counted(finding.unmet_count, "evaluated pair")
+    first = "Lowest scores" if finding.unmet_count > len(worst) else "Scores"
     return [f"{pairs} never met in training ({share}). {first}: {', '.join(worst)}."]
 
 

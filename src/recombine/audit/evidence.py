@@ -1,4 +1,4 @@
-"""What the rules of advice look at: the findings of one score, and a few numbers that follow from them."""
+"""The input of the advice rules: the findings of one score, and a few numbers that follow from them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import special
 
-from recombine.audit.cells import NOTHING, Cells
-from recombine.audit.coverage import part_scores
+from recombine.audit.cells import Cells
+from recombine.audit.coverage import part_scores, part_values
 from recombine.audit.findings import GapFinding, PartsFinding, Stratum, SupportFinding
 from recombine.audit.space import Planned, planned
 from recombine.audit.strata import MET, TRAINED, UNMET, between
@@ -20,20 +20,20 @@ from recombine.stats.intervals import Interval
 LOW = 0.5
 """On a scale from 0 to 1, a score below this is low."""
 HIGH = 0.75
-"""And one above this is high."""
+"""On that scale, a score above this is high."""
 MARGIN = 0.05
 """Differences smaller than this share of the scale do not matter."""
 CLEAR = 0.25
 """Differences larger than this share of the scale are large."""
 FEWEST = 3
-"""A value in fewer combinations than this says nothing of itself."""
+"""A value in fewer combinations than this is not tested."""
 RATE = 0.1
 """The false-discovery rate at which values are named."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Evidence:
-    """All that is known of one score when advice is given."""
+    """The findings of one score."""
 
     cells: Cells
     score: int
@@ -50,9 +50,9 @@ class Evidence:
 
     @functools.cached_property
     def absolute(self) -> bool:
-        """Whether the score has a scale of its own, on which it can be high or low: its best is 1.
+        """Whether the score has an absolute scale with a best value of 1, so that it can be called high or low.
 
-        Shares, accuracies, R2 and correlations have. Others are only compared with each other.
+        Shares, accuracies, R2 and correlations have one. Other scores are only compared with each other.
         """
         values = self.cells.mean[self.scored, self.score]
         return bool(len(values)) and 0 <= float(values.max()) <= 1
@@ -69,24 +69,24 @@ class Evidence:
         return 1.0 if self.absolute or not len(values) else float(np.ptp(values)) or 1.0
 
     def stratum(self, name: str) -> Stratum | None:
-        """A stratum that has combinations."""
-        found = [one for one in self.gap.strata if one.name == name] if self.gap is not None else []
-        return found[0] if found else None
+        """A stratum by name; None if it has no combinations."""
+        strata = () if self.gap is None else self.gap.strata
+        return next((stratum for stratum in strata if stratum.name == name), None)
 
     @functools.cached_property
     def met_gap(self) -> tuple[Interval | None, bool]:
-        """Trained less held out with all pairs met, and whether the parts were held still."""
+        """Trained minus held out with all pairs met, and whether constituents are held constant."""
         return between(self.cells, self.score, TRAINED, MET)
 
     @functools.cached_property
     def unmet_gap(self) -> tuple[str, Interval | None, bool]:
-        """Less those with pairs that never met: held out with all pairs met; trained, where there are none of these."""
+        """The gap to combinations with unmet pairs: from held out with all pairs met, or from trained if there are none."""
         first = TRAINED if self.stratum(MET) is None else MET
         return (first, *between(self.cells, self.score, first, UNMET))
 
     @functools.cached_property
     def held_out_gap(self) -> tuple[Interval | None, bool]:
-        """Trained less held out, with the parts held still where possible."""
+        """Trained minus held out, and whether constituents are held constant (they are if possible)."""
         if self.gap is None:
             return None, False
         if self.gap.adjusted is not None:
@@ -95,11 +95,11 @@ class Evidence:
 
     @functools.cached_property
     def planned(self) -> Planned | None:
-        """The space of the table, where it can be planned for."""
+        """The space of the table, if data can be planned for it."""
         return planned(self.cells)
 
     def not_learned(self) -> list[tuple[int, float, int]]:
-        """Values that score low wherever they stand, trained combinations included: number, mean, combinations.
+        """Values that score low in all combinations, trained ones included: index, mean score, number of combinations.
 
         One-sided t tests of a mean over combinations below `LOW`, Benjamini-Hochberg over all values.
         """
@@ -116,14 +116,14 @@ class Evidence:
         others = (everything - mean * count) / np.maximum(int(self.scored.sum()) - count, 1)
         trained = self.scored if cells.trained is None else self.scored & cells.trained
         own, known = part_scores(cells, score, trained)
-        # Where everything is low, no part stands out.
+        # If everything is low, no value stands out.
         apart = (others - mean >= CLEAR) & (others >= LOW) & (known > 0) & ~(own > LOW)
-        found = [
+        low = [
             (part, float(mean[part]), int(count[part]))
             for part, rate in zip(tested.tolist(), q.tolist(), strict=True)
             if rate <= RATE and apart[part]
         ]
-        return sorted(found, key=lambda one: one[1])
+        return sorted(low, key=lambda value: value[1])
 
 
 def _p_low(
@@ -133,16 +133,12 @@ def _p_low(
     mean: Float[np.ndarray, " constituent"],
     count: Int[np.ndarray, " constituent"],
 ) -> Float[np.ndarray, " constituent"]:
-    """For each value, the p value of a mean that is `LOW` or more."""
-    parts = np.sort(cells.parts[chosen], axis=1)
-    fresh = parts != NOTHING
-    fresh[:, 1:] &= parts[:, 1:] != parts[:, :-1]
-    number = parts[fresh]
-    values = np.broadcast_to(cells.mean[chosen, score][:, None], parts.shape)[fresh]
+    """For each value, the p value of the hypothesis that its mean is at least `LOW`."""
+    number, values = part_values(cells, score, chosen)
     squares = np.bincount(number, weights=(values - mean[number]) ** 2, minlength=cells.width)
     with np.errstate(invalid="ignore", divide="ignore"):
         error = np.sqrt(squares / (count - 1) / count)
         p = special.stdtr(np.maximum(count - 1, 1), (mean - LOW) / error)
-    # Combinations that all failed do not vary: then a combination is a coin that fell on the same side each time.
+    # If all combinations have the same score, each counts as one toss of a coin.
     same = error <= 1e-12
     return np.where(same, np.where(mean < LOW, LOW ** count.astype(float), 1.0), np.nan_to_num(p, nan=1.0))

@@ -1,43 +1,52 @@
-"""What an audit says: plain records, each number with its interval and the name of its method."""
+"""What an audit reports: plain records, each number with its interval and the name of its method."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Literal
 
+from recombine._html import card, listing, paragraph, table
+from recombine.audit.wording import counted, estimate, large, shown
 from recombine.stats.intervals import Interval
 
 Link = Literal["identity", "logit", "log"]
 
+SCORES_SHOWN, ADVICE_SHOWN, NOTES_SHOWN = 2, 3, 3
+"""How much of an audit its `repr` shows."""
+
 
 @dataclasses.dataclass(frozen=True)
 class SupportFinding:
-    """The certificate of what was trained on, in words and numbers."""
+    """What the training combinations cover of the evaluated ones."""
 
     size: int
+    """Training combinations."""
     unseen: tuple[str, ...]
-    """Values that were evaluated and never trained on."""
+    """Values that were evaluated but never trained on."""
     unmet: tuple[tuple[str, str], ...]
-    """Evaluated pairs of values that never met in training, worst score first; at most `shown` of them."""
+    """Evaluated pairs of values that never met in training, lowest score first; the first few of them."""
     unmet_count: int
     groups: tuple[tuple[str, ...], ...]
-    """Groups of values that never touch in training, largest first."""
+    """Groups of values that never share a training combination, largest first."""
     pair_coverage: float
-    """The share of all pairs of values (of different places) that met in training."""
+    """The share of all pairs of values (of different slots) that met in training."""
     difference: dict[int, float]
     """Set-difference coverage by strength: the share of evaluated t-way interactions that training lacks."""
     sentences: tuple[str, ...]
+    """The same in words."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Stratum:
-    """Combinations that training covers alike: trained, all pairs met, some pairs unmet, a part unseen."""
+    """Combinations with the same coverage: trained, all pairs met, some pairs unmet, a part unseen."""
 
     name: str
     combinations: int
     rows: int
     score: Interval | None
-    """Mean score over combinations; None where a single combination allows no interval."""
+    """Mean score over combinations; None if a single combination allows no interval."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,33 +55,34 @@ class GapFinding:
 
     strata: tuple[Stratum, ...]
     raw: Interval | None
+    """Mean score of trained combinations minus that of held-out ones."""
     adjusted: Interval | None
-    """Trained less held out, with the parts held still: observational, nobody assigned combinations by chance."""
+    """The same with constituents held constant. Observational: training combinations were not chosen at random."""
     note: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
 class Identification:
-    """What the table can say at all of parts and combinations."""
+    """Whether a table can separate the effects of constituents from those of combinations."""
 
     combinations: int
     parameters: int
-    """Of the additive model: a level, and for each place its values less one."""
+    """Of the additive model: an intercept, and for each slot its number of values minus one."""
     residual: int
-    """Combinations less the rank of the additive design: what is left to tell an interaction by."""
+    """Combinations minus the rank of the additive design: the degrees of freedom that can show an interaction."""
     connected: int
-    """Into how many groups of values that never meet the table falls."""
+    """The number of groups of values that never meet in the table."""
     replicates: float
     """The median number of rows of a combination."""
     identified: bool
     reasons: tuple[str, ...]
-    """Why not, in sentences; empty if it is."""
+    """Why not, in sentences; empty if identified."""
     advice: tuple[str, ...]
-    """What to collect so that it becomes so: sentences with numbers."""
+    """What to collect to make it identified: sentences with numbers."""
     collect: tuple[tuple[str, ...], ...] = ()
-    """Combinations that would do it, as labels."""
+    """Combinations to collect, as labels."""
     rank: int = 0
-    """Of the additive design: the parameters that the combinations there are can tell."""
+    """The rank of the additive design."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,61 +91,62 @@ class Fit:
 
     link: Link
     part_variance: dict[str, float]
-    """By place."""
+    """Variance between the values of each slot."""
     combination_variance: Interval
     p: float
     """Of no combination variance, by parametric bootstrap."""
     share: float
-    """Share of the variance between combinations that the combination itself has, beyond its parts."""
+    """The combination variance as a share of the variance between combinations."""
     method: str
 
 
 @dataclasses.dataclass(frozen=True)
 class Deviation:
-    """A part or a pair that is harder or easier than the rest, shrunken."""
+    """A value or a pair that is harder or easier than the rest, with a shrunken effect."""
 
     name: str
     effect: Interval
     q: float
-    """The false-discovery rate at which it would be named."""
+    """The false-discovery rate at which it is named."""
     scale: Link
 
 
 @dataclasses.dataclass(frozen=True)
 class PartsFinding:
-    """Parts or combination?"""
+    """Do scores follow from the constituents alone, or do combinations matter beyond them?"""
 
     identification: Identification
     fits: tuple[Fit, ...] = ()
     interaction: bool | None = None
-    """Both links reject additivity; None where nothing was identified."""
+    """Whether every link rejects additivity; None if the table does not identify it."""
     hardest_parts: tuple[Deviation, ...] = ()
     hardest_pairs: tuple[Deviation, ...] = ()
     verdict: str = ""
     """One sentence."""
     easiest_pairs: tuple[Deviation, ...] = ()
-    """Pairs that score better than their parts say: perhaps learned by heart."""
+    """Pairs that score better than their values predict: possibly memorised."""
     notes: tuple[str, ...] = ()
-    """What the answer rests on where that is not the whole table, or little."""
+    """Limits of the answer: a part of the table, or few degrees of freedom."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Site:
-    """How well a factor can be read off one layer."""
+    """How well a factor can be decoded from one layer."""
 
     layer: str
     factor: str
     score: Interval
-    """Accuracy over held-out combinations (balanced over values)."""
+    """Accuracy over held-out combinations, balanced over values."""
     chance: float
     control: float
-    """The same for a control task: values dealt out to combinations at random."""
+    """The accuracy on a control task: values assigned to combinations at random."""
     selectivity: float
+    """Accuracy minus control."""
 
 
 @dataclasses.dataclass(frozen=True)
 class DecodabilityFinding:
-    """What the activations say."""
+    """What can be decoded from the activations."""
 
     sites: tuple[Site, ...]
     chosen: dict[str, str]
@@ -144,7 +155,7 @@ class DecodabilityFinding:
     """Rank correlation of a combination's decodability with its score, within coverage strata."""
     note: str = ""
     chosen_score: dict[str, Interval] = dataclasses.field(default_factory=dict)
-    """Accuracy of each factor at the layer that was chosen, fold by fold, on other combinations: free of the choice."""
+    """Accuracy of each factor with the layer chosen anew in each fold on other combinations: no selection bias."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,17 +163,17 @@ class Advice:
     """What to do, and the rule that says so."""
 
     rule: str
-    """The name of the rule, as docs/methods.md has it."""
+    """The name of the rule, as in docs/methods-audit.md."""
     sentence: str
     because: str
-    """The numbers that it follows from."""
+    """The numbers behind it."""
     collect: tuple[tuple[str, ...], ...] = ()
     """Combinations to collect, most useful first."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Lowest:
-    """A combination with a low score, as it is: neither shrunken nor tested."""
+    """A combination with a low mean score, neither shrunken nor tested."""
 
     name: str
     score: float
@@ -171,7 +182,7 @@ class Lowest:
 
 @dataclasses.dataclass(frozen=True)
 class ScoreFinding:
-    """All that is said of one score."""
+    """All findings about one score."""
 
     score: str
     rows: int
@@ -181,23 +192,70 @@ class ScoreFinding:
     decodability: DecodabilityFinding | None
     advice: tuple[Advice, ...]
     lowest: tuple[Lowest, ...] = ()
-    """The combinations with the lowest scores, of those that are not solved."""
+    """The combinations with the lowest scores, without those that score best."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Audit:
-    """The whole of it."""
+    """The result of an audit.
+
+    Printing it shows a summary. `audit.scores[0].advice` lists what to do, most useful first, and `audit.record()` is
+    the whole result as plain data.
+    """
 
     source: str
     factors: dict[str, int]
-    """Each factor with its number of values."""
+    """The number of values of each factor."""
     combinations: int
+    """Combinations with a score."""
     space_size: int
+    """Possible combinations of the values in the table."""
     rows: int
     support: SupportFinding | None
+    """What training covers; None if the training combinations are unknown."""
     scores: tuple[ScoreFinding, ...]
     notes: tuple[str, ...]
+    """What happened while the table was read."""
 
     def record(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The whole result as plain data, as the command prints it with `--json`."""
         return dataclasses.asdict(self)
+
+    def __repr__(self) -> str:
+        """A summary that fits a screen: the table, and for each score strata, verdict and advice."""
+        return shown(self._lines())
+
+    def _repr_html_(self) -> str:
+        pieces = [paragraph(sentence) for sentence in (self.support.sentences if self.support else ())]
+        for score in self.scores:
+            pieces.append(paragraph(f"{score.score}: mean {estimate(score.overall)}"))
+            if score.gap is not None:
+                rows = [(s.name, s.combinations, s.rows, estimate(s.score)) for s in score.gap.strata]
+                pieces.append(table(["combinations", "number", "rows", "mean score"], rows))
+            pieces.append(paragraph(score.parts.verdict))
+            pieces.append(listing([advice.sentence for advice in score.advice], ordered=True))
+        return card(self._title(), *pieces, listing(self.notes))
+
+    def _title(self) -> str:
+        values = " x ".join(f"{number:,} {name}" for name, number in self.factors.items())
+        return (
+            f"Audit of {Path(self.source).name or 'a table'}: {counted(self.rows, 'row')}, {self.combinations:,} of "
+            f"{large(self.space_size)} combinations ({values})"
+        )
+
+    def _lines(self) -> Iterator[str]:
+        yield self._title()
+        for score in self.scores[:SCORES_SHOWN]:
+            yield f"{score.score}: mean {estimate(score.overall)}"
+            strata = () if score.gap is None else score.gap.strata
+            if strata:
+                yield "  " + ", ".join(f"{s.name} {estimate(s.score)} (n={s.combinations:,})" for s in strata)
+            yield f"  {score.parts.verdict}"
+            for advice in score.advice[:ADVICE_SHOWN]:
+                yield f"  {advice.rule}: {advice.sentence}"
+            if len(score.advice) > ADVICE_SHOWN:
+                yield f"  and {len(score.advice) - ADVICE_SHOWN} more: see .scores[...].advice"
+        if len(self.scores) > SCORES_SHOWN:
+            yield f"and {counted(len(self.scores) - SCORES_SHOWN, 'more score')}"
+        for note in self.notes[:NOTES_SHOWN]:
+            yield f"note: {note}"

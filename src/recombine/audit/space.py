@@ -1,4 +1,4 @@
-"""The space that the combinations of a table belong to, and what to collect in it."""
+"""The space of a table's combinations, and what to collect in it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from recombine.supports.covering import Forbidden
 
 MOST_PAIRS = 2_000_000
-"""Spaces with more pairs than this are not planned for inside an audit; `recombine plan` takes its time."""
+"""An audit plans no data for spaces with more pairs than this; use `recombine plan`."""
 
 
 def space_size(cells: Cells) -> int:
-    """How many combinations there could be of the values in the table; sets of the sizes that occur in it.
+    """The number of possible combinations of the values in the table; sets have the sizes that occur in it.
 
-    A value stands in two roles at once only if some combination of the table has it so.
+    A value can take two roles at once only if some combination of the table has it.
     """
     doubles = holds_doubles(cells)
     total = 1
@@ -34,43 +34,40 @@ def space_size(cells: Cells) -> int:
         elif factor.kind == "roles" and not doubles:
             total *= math.perm(size, len(factor.columns))
         else:
-            total *= size ** len(factor.places)
-    return max(total, len(cells.parts))
+            total *= size ** len(factor.slots)
+    return max(total, len(cells.constituents))
 
 
 @dataclasses.dataclass(frozen=True)
 class Planned:
-    """A space of recombine's own, with the table's combinations as its rows."""
+    """A `Space` with the table's combinations as its rows."""
 
     space: Space
     cells: Cells
     forbidden: tuple[Forbidden, ...]
     offsets: Int[np.ndarray, " slot"]
-    """From a constituent's number in the table to that in the space, for each slot."""
+    """For each slot, what to add to a constituent's number in the table to get its number in the space."""
 
     def rows(self, chosen: Bool[np.ndarray, " cell"]) -> Int[np.ndarray, "n slots"]:
-        """The chosen combinations as rows; those with an empty place are left out."""
-        parts = self.cells.parts[chosen]
+        """The chosen combinations as rows, without those that have an empty slot."""
+        parts = self.cells.constituents[chosen]
         rows = np.where(parts == NOTHING, self.space.width, parts + self.offsets[None, :])
         rows = np.sort(rows, axis=1).astype(np.int32)
         return rows[self.space.contains(rows)]
 
     def label(self, row: Int[np.ndarray, " slots"]) -> tuple[str, ...]:
-        """A combination as place=value."""
+        """A combination as slot=value labels."""
         named = [
-            f"{place}={value}"
-            for factor in self.cells.factors
-            for place in factor.places
-            for value in factor.values
+            f"{place}={value}" for factor in self.cells.factors for place in factor.slots for value in factor.values
         ]
         return tuple(named[part] for part in row.tolist() if part < self.space.width)
 
     def cover(self, number: int, *, strength: int = 2, seed: int = 0) -> tuple[tuple[str, ...], ...]:
-        """The combinations that would add most to what was trained on."""
+        """The combinations that would add most to the coverage of training."""
         from recombine.supports.covering import cover
 
         assert self.cells.trained is not None
-        found = cover(
+        design = cover(
             self.space,
             strength=strength,
             number=number,
@@ -78,12 +75,19 @@ class Planned:
             forbidden=self.forbidden,
             seed=seed,
         )
-        useful = found.rows[found.gained > 0]
+        useful = design.rows[design.gained > 0]
         return tuple(self.label(row) for row in useful)
 
 
 def planned(cells: Cells) -> Planned | None:
-    """The table's space, if it is one that can be planned for: a value for each place, or one set."""
+    """The table's space, if data can be planned for it.
+
+    Args:
+        cells: The combinations.
+
+    Returns:
+        A space with one value per slot, or of subsets of one set; None for other tables and for very large spaces.
+    """
     from recombine.spaces.product import ProductSpace
     from recombine.spaces.subset import SubsetSpace
 
@@ -92,48 +96,48 @@ def planned(cells: Cells) -> Planned | None:
         factor = cells.factors[0]
         sizes = _sizes(cells, factor)
         space = SubsetSpace(modules=len(factor.values), max_active=max(sizes), min_active=max(1, min(sizes)))
-        made = Planned(space, cells, (), np.zeros(len(cells.place), dtype=np.int64))
-    elif "set" in kinds or len(cells.place) < 2:
+        result = Planned(space, cells, (), np.zeros(len(cells.slots), dtype=np.int64))
+    elif "set" in kinds or len(cells.slots) < 2:
         return None
     else:
-        values = {place: factor.values for factor in cells.factors for place in factor.places}
+        values = {place: factor.values for factor in cells.factors for place in factor.slots}
         space = ProductSpace(factors=tuple(values.items()))
-        made = Planned(space, cells, _no_doubles(cells, space), _offsets(cells, space))
+        result = Planned(space, cells, _no_doubles(cells, space), _offsets(cells, space))
     if space.slots < 2 or space.interactions(2) > MOST_PAIRS:
         return None
-    return made
+    return result
 
 
 def joining(cells: Cells) -> tuple[tuple[str, ...], ...]:
-    """Combinations that tie the groups of training together, one for each group beyond the first.
+    """Combinations that connect the groups of training, one for each group beyond the first.
 
-    A trained combination of the largest group, with one value taken from a combination of the other group.
+    Each is a trained combination of the largest group with one value from a combination of the other group.
     """
     assert cells.trained is not None
     groups = training_groups(cells)
-    rows = cells.parts[cells.trained]
+    rows = cells.constituents[cells.trained]
     values = [value for factor in cells.factors for value in factor.values]
-    found = []
+    combinations = []
     for group in groups[1:]:
         base = rows[np.isin(rows, groups[0]).any(1)][0].copy()
         other = rows[np.isin(rows, group).any(1)][0]
         both = (base != NOTHING) & (other != NOTHING)
-        slots = np.nonzero(both & ~np.isin(other, base))[0]  # No value stands in two roles.
+        slots = np.nonzero(both & ~np.isin(other, base))[0]  # No value takes two roles.
         if both.sum() < 2 or not len(slots):
-            continue  # Nothing would be left of the one, or of the other.
+            continue  # The result would hold values of one group only.
         base[slots[-1]] = other[slots[-1]]
-        told = zip(cells.place, base.tolist(), strict=True)
-        found.append(tuple(f"{place}={values[part]}" for place, part in told if part != NOTHING))
-    return tuple(found)
+        named = zip(cells.slots, base.tolist(), strict=True)
+        combinations.append(tuple(f"{place}={values[part]}" for place, part in named if part != NOTHING))
+    return tuple(combinations)
 
 
 def _sizes(cells: Cells, factor: Factor) -> list[int]:
-    slots = [slot for slot, place in enumerate(cells.place) if place == factor.name]
-    return np.unique((cells.parts[:, slots] != NOTHING).sum(1)).tolist()
+    slots = [slot for slot, place in enumerate(cells.slots) if place == factor.name]
+    return np.unique((cells.constituents[:, slots] != NOTHING).sum(1)).tolist()
 
 
 def _offsets(cells: Cells, space: Space) -> Int[np.ndarray, " slot"]:
-    """What to add to a constituent's number in each slot, as roles have numbers of their own in a product."""
+    """What to add to a constituent's number in each slot, because each role has its own numbers in a product space."""
     first_here = dict(
         zip(
             (factor.name for factor in cells.factors),
@@ -143,23 +147,23 @@ def _offsets(cells: Cells, space: Space) -> Int[np.ndarray, " slot"]:
     )
     shift, start = {}, 0
     for factor in cells.factors:
-        for place in factor.places:
+        for place in factor.slots:
             shift[place] = start - first_here[factor.name]
             start += len(factor.values)
     assert start == space.width
-    return np.array([shift[place] for place in cells.place], dtype=np.int64)
+    return np.array([shift[place] for place in cells.slots], dtype=np.int64)
 
 
 def _no_doubles(cells: Cells, space: Space) -> tuple[Forbidden, ...]:
-    """One value in two roles at once is ruled out, unless some combination of the table has it."""
+    """Forbids one value in two roles at once, unless some combination of the table has it."""
     from recombine.supports.covering import Forbidden
 
     if all(factor.kind != "roles" for factor in cells.factors) or holds_doubles(cells):
         return ()
-    found, start = [], 0
+    forbidden, start = [], 0
     for factor in cells.factors:
-        size, places = len(factor.values), len(factor.places)
-        found += [
+        size, places = len(factor.values), len(factor.slots)
+        forbidden += [
             Forbidden((start + first * size + value, start + second * size + value))
             for first in range(places)
             for second in range(first + 1, places)
@@ -168,4 +172,4 @@ def _no_doubles(cells: Cells, space: Space) -> tuple[Forbidden, ...]:
         ]
         start += size * places
     assert start == space.width
-    return tuple(found)
+    return tuple(forbidden)

@@ -1,4 +1,4 @@
-"""The score of trained and held-out combinations, by what training covers of them; observational."""
+"""Scores of trained and held-out combinations by training coverage. Observational."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy import special
+from scipy import sparse, special
+from scipy.sparse.linalg import lsmr
 
-from recombine.audit.adjusted import adjusted_gap
 from recombine.audit.atoms import atoms_of
-from recombine.audit.cells import Cells
+from recombine.audit.cells import NOTHING, Cells
 from recombine.audit.coverage import unseen_parts
 from recombine.audit.findings import GapFinding, Stratum
 from recombine.stats.intervals import LEVEL, Interval, mean_and_error, t_bounds
@@ -20,32 +20,43 @@ MET = "all pairs met"
 UNMET = "some pairs unmet"
 UNSEEN = "a part unseen"
 STRATA = (TRAINED, MET, UNMET, UNSEEN)
-"""From what training covers best to what it covers least. The last three are held out."""
+"""From best to least covered by training. The last three are held out."""
 
 
 def stratum_of(cells: Cells) -> tuple[str, ...] | None:
-    """The stratum of each combination; None where nobody said what was trained on."""
+    """The stratum of each combination by what training covers of it.
+
+    Args:
+        cells: The combinations.
+
+    Returns:
+        One of `STRATA` for each combination, or None if the training combinations are unknown.
+    """
     if cells.trained is None:
         return None
     atoms = atoms_of(cells)
-    unmet = np.zeros(len(cells.parts), dtype=bool)
+    unmet = np.zeros(len(cells.constituents), dtype=bool)
     if atoms.rows.shape[1] > 1:
         unmet = atoms.lacking(~cells.trained, atoms.interactions(cells.trained, 2)) > 0
-    unseen = np.isin(cells.parts, unseen_parts(cells)).any(1)
+    unseen = np.isin(cells.constituents, unseen_parts(cells)).any(1)
     chosen = np.select([cells.trained, unseen, unmet], [0, 3, 2], default=1)
     return tuple(STRATA[index] for index in chosen.tolist())
 
 
 def mean_score(values: Float[np.ndarray, " n"], *, binary: bool) -> Interval | None:
-    """The mean over combinations with its t interval; None of a single one.
+    """The mean over combinations with its t interval; None for a single combination.
 
-    A share stays between 0 and 1. Where all combinations have the very same share, 0 or 1, t would be sure of it:
-    there the interval is Wilson's, with a combination as the unit.
+    The interval of a binary score stays between 0 and 1. If all combinations have the mean 0 or 1, the t interval would
+    have no width; then it is Wilson's, with a combination as the unit.
+
+    Args:
+        values: The mean score of each combination.
+        binary: Whether the score is 0 or 1 in each row.
     """
     count = len(values)
     if count < 2:
         return None
-    mean, error = (float(one) for one in mean_and_error(values))
+    mean, error = (float(value) for value in mean_and_error(values))
     if binary and error == 0 and mean in (0.0, 1.0):
         z = float(special.ndtri((1 + LEVEL) / 2))
         reach = z**2 / (count + z**2)
@@ -57,22 +68,20 @@ def mean_score(values: Float[np.ndarray, " n"], *, binary: bool) -> Interval | N
     return Interval(mean, low, high, count, LEVEL, "t over combinations")
 
 
-def raw_gap(
-    first: Float[np.ndarray, " n"], second: Float[np.ndarray, " m"], *, binary: bool
-) -> Interval | None:
-    """The difference of two means over combinations: Welch's t; None if either side is a single combination.
+def raw_gap(first: Float[np.ndarray, " n"], second: Float[np.ndarray, " m"], *, binary: bool) -> Interval | None:
+    """The difference of two means over combinations by Welch's t; None if either side is a single combination.
 
-    Where one side does not vary at all (every combination solved), the ends come from the intervals of both sides
-    by squaring and adding.
+    If one side does not vary (every combination is solved), the ends combine the intervals of both sides by the root of
+    their summed squares.
     """
-    one, two = mean_score(first, binary=binary), mean_score(second, binary=binary)
-    if one is None or two is None:
+    left, right = mean_score(first, binary=binary), mean_score(second, binary=binary)
+    if left is None or right is None:
         return None
-    gap, count = one.estimate - two.estimate, len(first) + len(second)
-    if "Wilson" in one.method + two.method:
-        low = gap - math.hypot(one.estimate - one.low, two.high - two.estimate)
-        high = gap + math.hypot(one.high - one.estimate, two.estimate - two.low)
-        return Interval(gap, low, high, count, LEVEL, "of both intervals, squared and added")
+    gap, count = left.estimate - right.estimate, len(first) + len(second)
+    if "Wilson" in left.method + right.method:
+        low = gap - math.hypot(left.estimate - left.low, right.high - right.estimate)
+        high = gap + math.hypot(left.high - left.estimate, right.estimate - right.low)
+        return Interval(gap, low, high, count, LEVEL, "root of summed squares of both intervals")
     square = [float(np.var(side, ddof=1)) / len(side) for side in (first, second)]
     total = sum(square)
     if total == 0:
@@ -83,45 +92,139 @@ def raw_gap(
 
 
 def gap_finding(cells: Cells, score: int) -> GapFinding | None:
-    """Trained against held-out combinations, by stratum, raw and with the parts held still."""
+    """Trained against held-out combinations: by stratum, raw, and with constituents held constant.
+
+    Args:
+        cells: The combinations.
+        score: The index of the score.
+
+    Returns:
+        The finding, or None if the training combinations are unknown.
+    """
     names = stratum_of(cells)
     if names is None or cells.trained is None:
         return None
     stratum = np.array(names)
     scored = cells.evaluated & np.isfinite(cells.mean[:, score])
     values, binary = cells.mean[:, score], cells.binary[score]
-    strata = tuple(_stratum(cells, score, name, scored & (stratum == name)) for name in STRATA)
-    strata = tuple(one for one in strata if one.combinations)
+    groups = [(name, scored & (stratum == name)) for name in STRATA]
+    strata = tuple(
+        Stratum(name, int(held.sum()), int(cells.count[held].sum()), mean_score(values[held], binary=binary))
+        for name, held in groups
+        if held.any()
+    )
     trained, held_out = scored & cells.trained, scored & ~cells.trained
     if not trained.any() or not held_out.any():
         missing = "held-out" if trained.any() else "trained"
-        return GapFinding(
-            strata, None, None, f"No {missing} combination was evaluated: there is no gap to see."
-        )
+        return GapFinding(strata, None, None, f"No {missing} combination was evaluated, so there is no gap.")
     raw = raw_gap(values[trained], values[held_out], binary=binary)
     adjusted, why = adjusted_gap(cells, score, trained, held_out)
-    note = "Observational: nobody dealt combinations to training by chance."
+    note = "The training combinations were not chosen at random, so this difference is observational."
     if raw is None:
-        note = "A single combination on one side allows no interval. " + note
+        note = "One side has a single combination, which allows no interval. " + note
     return GapFinding(strata, raw, adjusted, f"{why} {note}".strip())
 
 
 def between(cells: Cells, score: int, first: str, second: str) -> tuple[Interval | None, bool]:
-    """The first stratum less the second: with the parts held still where that can be had, and whether it was."""
+    """The first stratum minus the second, and whether constituents are held constant (they are if possible)."""
     names = stratum_of(cells)
     if names is None:
         return None, False
     scored = cells.evaluated & np.isfinite(cells.mean[:, score])
-    one, two = (scored & (np.array(names) == name) for name in (first, second))
-    if not one.any() or not two.any():
+    left, right = (scored & (np.array(names) == name) for name in (first, second))
+    if not left.any() or not right.any():
         return None, False
-    adjusted, _ = adjusted_gap(cells, score, one, two)
+    adjusted, _ = adjusted_gap(cells, score, left, right)
     if adjusted is not None:
         return adjusted, True
     values = cells.mean[:, score]
-    return raw_gap(values[one], values[two], binary=cells.binary[score]), False
+    return raw_gap(values[left], values[right], binary=cells.binary[score]), False
 
 
-def _stratum(cells: Cells, score: int, name: str, chosen: Bool[np.ndarray, " cell"]) -> Stratum:
-    interval = mean_score(cells.mean[chosen, score], binary=cells.binary[score])
-    return Stratum(name, int(chosen.sum()), int(cells.count[chosen].sum()), interval)
+DENSE = 1500
+"""Up to this many columns the leverage of each combination is exact (HC3); beyond, one factor corrects all (HC1)."""
+
+LEAST_FREEDOM = 4
+"""The fewest residual degrees of freedom for an estimate of the error."""
+
+LEAST_LEFT = 0.01
+"""If the constituents explain all but this share of the group membership, the two are confounded."""
+
+FULL = 1 - 1e-8
+"""A combination with this leverage is fitted exactly, so it carries no information about the error."""
+
+
+def adjusted_gap(
+    cells: Cells, score: int, first: Bool[np.ndarray, " cell"], second: Bool[np.ndarray, " cell"]
+) -> tuple[Interval | None, str]:
+    """The mean of `first` minus that of `second`, with an effect for each value in each slot.
+
+    Least squares over combinations with equal weights. The interval is robust to unequal variances (HC3; HC1 with very
+    many values) and uses the t distribution. A value that occurs in only one of the groups carries no information.
+
+    Args:
+        cells: The combinations.
+        score: The index of the score.
+        first: The combinations of the first group.
+        second: The combinations of the second group.
+
+    Returns:
+        The difference and an empty text, or None and the reason.
+    """
+    chosen = first | second
+    values = cells.mean[chosen, score]
+    group = first[chosen].astype(float)
+    design, columns = _design(cells, chosen)
+    if columns <= DENSE:
+        basis, leverage, rank = _factored(design)
+        residuals = [vector - basis @ (basis.T @ vector) for vector in (group, values)]
+    else:
+        fits = [lsmr(design, vector, atol=1e-10, btol=1e-10, maxiter=2000)[0] for vector in (group, values)]
+        residuals = [vector - design @ fit for vector, fit in zip((group, values), fits, strict=True)]
+        # An upper bound of the rank: the columns of each slot sum to the constant, except for sets.
+        sets = {factor.name for factor in cells.factors if factor.kind == "set"}
+        leverage, rank = None, columns - len({*cells.slots} - sets)
+    side, value = residuals
+    spread = float(((group - group.mean()) ** 2).sum())
+    total = float(side @ side)
+    if total <= LEAST_LEFT * spread:
+        return (None, "The gap cannot be adjusted: the values of a combination determine whether it is held out.")
+    freedom = len(values) - rank - 1
+    if freedom < LEAST_FREEDOM:
+        return None, "The gap cannot be adjusted: there are too few combinations for the number of values."
+    gap = float(side @ value) / total
+    error = _error(side, value - gap * side, leverage, total, freedom)
+    half = float(special.stdtrit(freedom, (1 + LEVEL) / 2)) * error
+    method = "parts held constant, HC3" if leverage is not None else "parts held constant, HC1"
+    return Interval(gap, gap - half, gap + half, len(values), LEVEL, method), ""
+
+
+def _design(cells: Cells, chosen: Bool[np.ndarray, " cell"]) -> tuple[sparse.csr_matrix, int]:
+    """One column per value and slot that occurs, and a constant; with the number of columns."""
+    rows = atoms_of(cells).rows[chosen]
+    number, slot = np.nonzero(rows != NOTHING)
+    _, column = np.unique(rows[number, slot], return_inverse=True)
+    width = int(column.max(initial=-1)) + 1
+    indicators = sparse.coo_matrix((np.ones(len(number)), (number, column)), shape=(len(rows), width))
+    return sparse.csr_matrix(sparse.hstack([indicators, np.ones((len(rows), 1))])), width + 1
+
+
+def _factored(design: sparse.csr_matrix) -> tuple[Float[np.ndarray, "n rank"], Float[np.ndarray, " n"], int]:
+    """An orthonormal basis of the design's columns, the leverages and the rank, from the small matrix Z'Z."""
+    values, vectors = np.linalg.eigh((design.T @ design).toarray())
+    kept = values > 1e-9 * max(float(values[-1]), 1.0)
+    basis = design @ (vectors[:, kept] / np.sqrt(values[kept]))
+    return basis, (basis**2).sum(1), int(kept.sum())
+
+
+Column = Float[np.ndarray, " n"]
+
+
+def _error(side: Column, residual: Column, leverage: Column | None, total: float, freedom: int) -> float:
+    """The standard error of the gap, from residuals corrected for their leverage."""
+    if leverage is None:
+        scale = len(side) / freedom
+        return math.sqrt(scale * float(((side * residual) ** 2).sum())) / total
+    own = leverage + side**2 / total
+    free = own < FULL
+    return math.sqrt(float(((side[free] * residual[free] / (1 - own[free])) ** 2).sum())) / total

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from recombine.audit.atoms import atoms_of
 from recombine.audit.cells import NOTHING, Cells
@@ -13,15 +14,15 @@ from recombine.audit.findings import Audit
 from recombine.audit.strata import stratum_of
 from recombine.stats.intervals import Interval
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 def audit_tables(audit: Audit, cells: Cells) -> dict[str, pd.DataFrame]:
-    """All tables by name; those that would be empty are left out."""
-    import pandas as pd
+    """The findings and the combinations as data frames, by name; empty tables are left out.
 
-    made = {
+    Args:
+        audit: The findings.
+        cells: The combinations they are about.
+    """
+    tables = {
         "combinations": _combinations(cells),
         "parts": _parts(cells),
         "unmet_pairs": _unmet(cells),
@@ -30,23 +31,21 @@ def audit_tables(audit: Audit, cells: Cells) -> dict[str, pd.DataFrame]:
         "decodability": pd.DataFrame(_sites(audit)),
         "advice": pd.DataFrame(_advice(audit)),
     }
-    return {name: frame for name, frame in made.items() if len(frame)}
+    return {name: frame for name, frame in tables.items() if len(frame)}
 
 
 def _combinations(cells: Cells) -> pd.DataFrame:
-    """One row a combination; the values of a set stand in one column, apart by semicolons."""
-    import pandas as pd
-
+    """One row per combination. The values of a set are in one column, separated by semicolons."""
     values = np.array([value for factor in cells.factors for value in factor.values] + [""], dtype=object)
-    words = values[cells.parts]
+    words = values[cells.constituents]
     columns: dict[str, Any] = {}
-    for place in dict.fromkeys(cells.place):
-        slots = [slot for slot, other in enumerate(cells.place) if other == place]
-        told = words[:, slots[0]]
+    for place in dict.fromkeys(cells.slots):
+        slots = [slot for slot, other in enumerate(cells.slots) if other == place]
+        column = words[:, slots[0]]
         if len(slots) > 1:
-            held = cells.parts[:, slots] != NOTHING
-            told = ["; ".join(row[full]) for row, full in zip(words[:, slots], held, strict=True)]
-        columns[place] = told
+            held = cells.constituents[:, slots] != NOTHING
+            column = ["; ".join(row[full]) for row, full in zip(words[:, slots], held, strict=True)]
+        columns[place] = column
     if cells.trained is not None:
         columns |= {"trained": cells.trained, "stratum": stratum_of(cells)}
     columns["rows"] = cells.count
@@ -56,9 +55,7 @@ def _combinations(cells: Cells) -> pd.DataFrame:
 
 
 def _parts(cells: Cells) -> pd.DataFrame:
-    """One row a value: in how many combinations it stands, and how these score."""
-    import pandas as pd
-
+    """One row per value: the number of combinations with it, and their mean score."""
     names = [factor.name for factor in cells.factors for _ in factor.values]
     values = [value for factor in cells.factors for value in factor.values]
     columns: dict[str, Any] = {"factor": names, "value": values}
@@ -72,31 +69,16 @@ def _parts(cells: Cells) -> pd.DataFrame:
 
 
 def _unmet(cells: Cells) -> pd.DataFrame:
-    import pandas as pd
-
     if cells.trained is None:
         return pd.DataFrame()
-    atoms, found = atoms_of(cells), unmet_pairs(cells)
-    labels = np.array(atoms.labels, dtype=object)[found.pairs]
-    return pd.DataFrame(
-        {
-            "first": labels[:, 0],
-            "second": labels[:, 1],
-            "combinations": found.combinations,
-            f"mean {cells.scores[0]}": found.score,
-        }
-    )
+    atoms, unmet = atoms_of(cells), unmet_pairs(cells)
+    labels = np.array(atoms.labels, dtype=object)[unmet.pairs]
+    columns = {"first": labels[:, 0], "second": labels[:, 1], "combinations": unmet.combinations}
+    return pd.DataFrame(columns | {f"mean {cells.scores[0]}": unmet.score})
 
 
 def _ends(interval: Interval | None) -> dict[str, Any]:
-    if interval is None:
-        return {"estimate": None, "low": None, "high": None, "method": None}
-    return {
-        "estimate": interval.estimate,
-        "low": interval.low,
-        "high": interval.high,
-        "method": interval.method,
-    }
+    return {name: getattr(interval, name, None) for name in ("estimate", "low", "high", "method")}
 
 
 def _strata(audit: Audit) -> list[dict[str, Any]]:
@@ -104,20 +86,15 @@ def _strata(audit: Audit) -> list[dict[str, Any]]:
     for score in audit.scores:
         first = {"score": score.score}
         rows.append(
-            first
-            | {"what": "all", "combinations": audit.combinations, "rows": score.rows}
-            | _ends(score.overall)
+            first | {"what": "all", "combinations": audit.combinations, "rows": score.rows} | _ends(score.overall)
         )
         if score.gap is None:
             continue
         rows += [
-            first | {"what": one.name, "combinations": one.combinations, "rows": one.rows} | _ends(one.score)
-            for one in score.gap.strata
+            first | {"what": s.name, "combinations": s.combinations, "rows": s.rows} | _ends(s.score)
+            for s in score.gap.strata
         ]
-        gaps = {
-            "trained less held out": score.gap.raw,
-            "the same with the parts held still": score.gap.adjusted,
-        }
+        gaps = {"trained minus held out": score.gap.raw, "the same with parts held constant": score.gap.adjusted}
         rows += [
             first | {"what": what, "combinations": interval.replicates} | _ends(interval)
             for what, interval in gaps.items()
@@ -128,11 +105,10 @@ def _strata(audit: Audit) -> list[dict[str, Any]]:
 
 def _hardest(audit: Audit) -> list[dict[str, Any]]:
     return [
-        {"score": score.score, "what": what, "name": one.name, "scale": one.scale, "q": one.q}
-        | _ends(one.effect)
+        {"score": score.score, "what": what, "name": each.name, "scale": each.scale, "q": each.q} | _ends(each.effect)
         for score in audit.scores
-        for what, found in (("part", score.parts.hardest_parts), ("pair", score.parts.hardest_pairs))
-        for one in found
+        for what, hardest in (("part", score.parts.hardest_parts), ("pair", score.parts.hardest_pairs))
+        for each in hardest
     ]
 
 
@@ -151,11 +127,11 @@ def _advice(audit: Audit) -> list[dict[str, Any]]:
     return [
         {
             "score": score.score,
-            "rule": one.rule,
-            "advice": one.sentence,
-            "because": one.because,
-            "collect": " | ".join(" + ".join(combination) for combination in one.collect),
+            "rule": advice.rule,
+            "advice": advice.sentence,
+            "because": advice.because,
+            "collect": " | ".join(" + ".join(combination) for combination in advice.collect),
         }
         for score in audit.scores
-        for one in score.advice
+        for advice in score.advice
     ]

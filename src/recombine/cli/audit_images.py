@@ -1,30 +1,30 @@
-"""The command that audits a text-to-image pipeline: parse, call, print."""
+"""The command `recombine audit-images`: parse, call, print."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from recombine.cli.audit import split_names
-from recombine.cli.audit_summary import interval_text
+from cyclopts import Parameter
+
+from recombine.cli.options import JsonOption, split_names
 from recombine.cli.output import console, print_json
-from recombine.cli.waiting import Waiting
 from recombine.errors import BadInput
+from recombine.progress import ProgressBar
 
 if TYPE_CHECKING:
     from recombine.pipelines.findings import SetFinding
-    from recombine.pipelines.images_audit import Made
+    from recombine.pipelines.images_audit import ImagesResult
 
 
-def audit_images_command(
+def audit_images(
     pipeline: Path,
-    out: Path,
     *,
-    prompts: Sequence[str] = (),
+    prompts: list[str],
+    out: Annotated[Path, Parameter(name=("--out", "-o"))],
     judge: str | None = None,
     judge_model: str | None = None,
     prompts_per_set: int = 100,
@@ -36,24 +36,41 @@ def audit_images_command(
     device: str = "auto",
     precision: str = "auto",
     offload: bool = False,
-    as_json: bool = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Make images, have them judged, read the blocks, and write and print what that says."""
-    from recombine.pipelines.generating import Settings
-    from recombine.pipelines.images_audit import audit_images
-    from recombine.pipelines.judge import make_judge
+    """Audit a text-to-image pipeline: what it fails to compose, and whether its blocks show it.
+
+    Args:
+        pipeline: The folder of a diffusers text-to-image pipeline (safetensors only).
+        prompts: Sets of prompts: animals, counting, ... or your own YAML files.
+        out: The folder for images and findings; run again to continue.
+        judge: file:LABELS.csv, module:function, clip:FOLDER, vqa:FOLDER or openai:URL.
+        judge_model: The name of the endpoint's model.
+        prompts_per_set: Number of different combinations per set.
+        images_per_prompt: Images per prompt, generated together: fewer need less memory.
+        steps: Steps of the schedule.
+        guidance: Guidance scale; default: the pipeline's.
+        size: Height and width in pixels; default: the pipeline's.
+        seed: The seed of prompts, noise and bootstraps.
+        device: auto, cpu, cuda, cuda:1 or mps.
+        precision: auto, float32, float16 or bfloat16.
+        offload: Keep only the active part of the pipeline on the accelerator.
+    """
+    from recombine.pipelines.generation import GenerationSettings
+    from recombine.pipelines.images_audit import audit_images as run_audit
+    from recombine.pipelines.judges.base import make_judge
     from recombine.pipelines.loading import check_folder
-    from recombine.pipelines.prompt_files import prompt_sets
+    from recombine.pipelines.prompts.files import prompt_sets
     from recombine.report.images import write_images
 
     sets = prompt_sets(split_names(prompts))
-    settings = Settings(images_per_prompt, steps, guidance, size, seed)
+    settings = GenerationSettings(images_per_prompt, steps, guidance, size, seed)
     check_folder(pipeline)
     if judge is None and judge_model is not None:
-        raise BadInput("--judge-model names the model of an endpoint.", fix="name it too: --judge openai:URL")
-    with Waiting("loading") as on:
+        raise BadInput("--judge-model is only for an endpoint.", fix="name the endpoint: --judge openai:URL")
+    with ProgressBar("loading") as on:
         asked = None if judge is None else make_judge(judge, model=judge_model, device=device)
-        made = audit_images(
+        result = run_audit(
             pipeline,
             sets,
             out,
@@ -66,38 +83,38 @@ def audit_images_command(
             on=on,
         )
         on("writing the report")
-        files = _write(made, out)
-        files["report"] = str(write_images(made, out / "report.html"))
+        files = _write(result, out)
+        files["report"] = str(write_images(result, out / "report.html"))
     if as_json:
-        print_json(made.audit.record() | {"files": files})
+        print_json(result.audit.record() | {"files": files})
     else:
-        _say(made, files)
-    if judge is not None and not any(one.success is not None for one in made.answers.values()):
+        _say(result, files)
+    if judge is not None and not any(answer.success is not None for answer in result.answers.values()):
         raise BadInput(
-            f"The judge {judge} said nothing of any image; the images are kept, and the report is without success.",
-            fix="see the report's notes for what it said, mend it, and run the same command again",
+            f"The judge {judge} judged no image. The images are kept; the report has no success rates.",
+            fix="read its errors in the notes of the report, fix it, and run the same command again",
         )
 
 
-def _write(made: Made, out: Path) -> dict[str, str]:
-    """The findings, the table of successes, and a table for people to fill in."""
+def _write(result: ImagesResult, out: Path) -> dict[str, str]:
+    """Write the findings, the table of successes, and a table for human labels."""
     from recombine.figures.files import write_whole
     from recombine.store.files import finite
 
-    record = json.dumps(finite(made.audit.record()), indent=1, allow_nan=False, default=str)
+    record = json.dumps(finite(result.audit.record()), indent=1, allow_nan=False, default=str)
     written = {
         "findings": str(write_whole(out / "audit.json", record)),
-        "success": str(write_whole(out / "success.csv", _csv(_success(made)))),
+        "success": str(write_whole(out / "success.csv", _csv(_success(result)))),
     }
     labels = out / "labels.csv"
-    text = _more_labels(labels, _labels(made))
+    text = _more_labels(labels, _labels(result))
     if text is not None:
         written["labels"] = str(write_whole(labels, text))
     return written
 
 
 def _more_labels(path: Path, rows: list[dict[str, Any]]) -> str | None:
-    """The table with the rows that it lacks; None where it is to stay. It may be half filled in: what stands there is kept."""
+    """The table of labels with its missing rows; None if nothing is missing. Existing labels are kept."""
     if not path.exists():
         return _csv(rows)
     try:
@@ -122,32 +139,23 @@ def _row_key(row: dict[str, Any], places: bool) -> tuple[str, ...]:
     return tuple(str(row.get(name) or "0" * (name == "image")).strip() for name in names)
 
 
-def _success(made: Made) -> list[dict[str, Any]]:
-    """A row an image and concept, for `recombine audit` and for whoever wants to look."""
+def _success(result: ImagesResult) -> list[dict[str, Any]]:
+    """One row per image and concept, also for `recombine audit`."""
     rows = []
-    named = {one.name: one for each in made.prompts.values() for one in each}
-    for (prompt, number), answer in made.answers.items():
-        one = named[prompt]
-        for place, question in enumerate(one.questions):
-            score = answer.scores[place] if place < len(answer.scores) else None
-            rows.append(
-                {
-                    "set": one.set,
-                    "prompt": one.text,
-                    "folder": prompt,
-                    "image": number,
-                    "place": question.place,
-                    "concept": question.concept,
-                    "score": "" if score is None else score,
-                    "success": "" if answer.success is None else int(answer.success),
-                    "error": answer.error,
-                }
-            )
+    named = {prompt.name: prompt for drawn in result.prompts.values() for prompt in drawn}
+    for (folder, number), answer in result.answers.items():
+        prompt = named[folder]
+        for index, question in enumerate(prompt.questions):
+            score = answer.scores[index] if index < len(answer.scores) else None
+            row = {"set": prompt.set, "prompt": prompt.text, "folder": folder, "image": number}
+            row |= {"place": question.place, "concept": question.concept, "score": "" if score is None else score}
+            success = "" if answer.success is None else int(answer.success)
+            rows.append(row | {"success": success, "error": answer.error})
     return rows
 
 
-def _labels(made: Made) -> list[dict[str, Any]]:
-    """A row an image and concept, with nothing in `success` yet."""
+def _labels(result: ImagesResult) -> list[dict[str, Any]]:
+    """One row per image and concept, with an empty column `success`."""
     return [
         {
             "prompt": prompt.text,
@@ -156,12 +164,12 @@ def _labels(made: Made) -> list[dict[str, Any]]:
             "success": "",
             "place": question.place,
             "question": question.text,
-            "file": str(made.folder.image(prompt.name, number).relative_to(made.folder.path)),
+            "file": str(result.folder.image(prompt.name, number).relative_to(result.folder.path)),
         }
-        for each in made.prompts.values()
+        for each in result.prompts.values()
         for prompt in each
-        if made.folder.has(prompt.name)
-        for number, flag in enumerate(made.folder.manifest(prompt.name)["flagged"])
+        if result.folder.has(prompt.name)
+        for number, flag in enumerate(result.folder.manifest(prompt.name)["flagged"])
         if not flag
         for question in prompt.questions
     ]
@@ -176,39 +184,41 @@ def _csv(rows: list[dict[str, Any]]) -> str:
     return text.getvalue()
 
 
-def _say(made: Made, files: dict[str, str]) -> None:
+def _say(result: ImagesResult, files: dict[str, str]) -> None:
     from recombine.plain import plain
 
-    audit, out = made.audit, console()
+    audit, out = result.audit, console()
 
     def line(text: str, style: str | None = None) -> None:
         out.print(plain(text), style=style, markup=False, highlight=False, soft_wrap=True)
 
     line(f"{audit.pipeline}: {audit.kind}")
-    for one in audit.sets:
-        _say_set(one, line)
+    for finding in audit.sets:
+        _say_set(finding, line)
     if audit.relation is not None:
         line("all sets", "bold")
         line(f"  {audit.relation.verdict}")
-    for note in (*audit.notes, *(f"{one.name}: {note}" for one in audit.sets for note in one.notes)):
+    for note in (*audit.notes, *(f"{finding.name}: {note}" for finding in audit.sets for note in finding.notes)):
         line(note, "dim")
     if not audit.judge:
-        line("No judge was named. Fill in labels.csv and name it: --judge file:LABELS.csv", "dim")
+        line("No judge was given. Fill in labels.csv and use it: --judge file:LABELS.csv", "dim")
     for name in files.values():
         line(f"written: {name}")
 
 
-def _say_set(one: SetFinding, line: Any) -> None:
-    rate = f", {interval_text(one.success)} right" if one.success is not None else ""
-    line(f"{one.name}: {one.prompts} prompts, {one.images} images, {one.judged} judged{rate}", "bold")
-    for place in one.places:
+def _say_set(finding: SetFinding, line: Any) -> None:
+    from recombine.cli.audit_summary import interval_text
+
+    rate = f", {interval_text(finding.success)} right" if finding.success is not None else ""
+    line(f"{finding.name}: {finding.prompts} prompts, {finding.images} images, {finding.judged} judged{rate}", "bold")
+    for place in finding.places:
         text = f"; text encoder alone {interval_text(place.text)}" if place.text is not None else ""
         line(
             f"  {place.place} at {place.block}, {place.time} of the schedule: {interval_text(place.score)}, "
             f"chance {place.chance:.2f}, selectivity {place.selectivity:+.2f}{text}"
         )
-    line(f"  {one.relation.verdict}")
-    if one.joint is not None:
-        line(f"  {one.joint.sentence}")
-    if one.table is not None:
-        line(f"  Parts or combination? {one.table.scores[0].parts.verdict}")
+    line(f"  {finding.relation.verdict}")
+    if finding.joint is not None:
+        line(f"  {finding.joint.sentence}")
+    if finding.table is not None:
+        line(f"  Parts or combination? {finding.table.scores[0].parts.verdict}")

@@ -12,84 +12,75 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from recombine.cli.options import DryOption, JsonOption
+from recombine.cli.options import DryOption, JsonOption, split_names
 from recombine.errors import BadInput
 
 if TYPE_CHECKING:
     from recombine.endpoints.embers_audit import EmbersAudit
     from recombine.language.items import Item
 
-audit_llm_app = App(
-    name="audit-llm", help="Audit a language model by asking it questions.", help_format="plaintext"
-)
+audit_llm_app = App(name="audit-llm", help="Audit a language model by asking it questions.", help_format="plaintext")
 
 KEY = "RECOMBINE_LLM_KEY"
-"""The variable of the environment with the key. It is sent to the endpoint and to nobody else, and never stored."""
+"""The environment variable with the key. The key is sent to the endpoint only, and never stored."""
 ITEMS = 40
 AT_ONCE = 4
 LONGEST = 86_400.0
-"""Seconds that somebody may want to wait for one answer: a day."""
+"""Largest timeout in seconds: a day."""
 VERSION = 1
-"""Of what is asked and how: answers of another one are not mixed with these."""
+"""The version of the questions. Answers of different versions are not mixed."""
 
 
 @audit_llm_app.command
 def embers(
     *,
-    out: Annotated[
-        Path, Parameter(name=("--out", "-o"), help="The folder for answers and findings; run again to go on.")
-    ],
-    endpoint: Annotated[
-        str | None, Parameter(help="An OpenAI-compatible endpoint: https://host/v1, with --model.")
-    ] = None,
-    model: Annotated[str | None, Parameter(help="The model that the endpoint is to ask.")] = None,
-    function: Annotated[
-        str | None, Parameter(help="Or module:function, which takes a prompt and returns the answer.")
-    ] = None,
-    items: Annotated[
-        int | None, Parameter(help="Of each task, variant and level of probability; 40 unless told.")
-    ] = None,
-    items_from: Annotated[
-        Path | None, Parameter(help="Or your own: CSV or JSON lines, see docs/audit-llm.md.")
-    ] = None,
-    tasks: Annotated[
-        list[str] | None,
-        Parameter(
-            negative="", help="decode, encode, reversal, counting, linear, sorting, acronym; else all."
-        ),
-    ] = None,
-    shifts: Annotated[str, Parameter(help="The common and the rare shift of the ciphers.")] = "13,12",
-    at_once: Annotated[
-        int | None, Parameter(help="Questions under way at a time; 4 unless told, 1 of a function.")
-    ] = None,
-    temperature: Annotated[float | None, Parameter(help="Sent to the endpoint; `none` sends none.")] = 0.0,
-    patience: Annotated[float, Parameter(help="Seconds for one answer.")] = 60.0,
-    key_variable: Annotated[
-        str, Parameter(help="The variable of the environment with the endpoint's key.")
-    ] = KEY,
-    seed: Annotated[int, Parameter(help="Of the items.")] = 0,
+    out: Annotated[Path, Parameter(name=("--out", "-o"))],
+    endpoint: str | None = None,
+    model: str | None = None,
+    function: str | None = None,
+    items: int | None = None,
+    items_from: Path | None = None,
+    tasks: list[str] | None = None,
+    shifts: str = "13,12",
+    at_once: int | None = None,
+    temperature: float | None = 0.0,
+    timeout: float = 60.0,
+    key_variable: str = KEY,
+    seed: int = 0,
     json: JsonOption = False,
     dry_run: DryOption = False,
 ) -> None:
-    """Does a model do better on common tasks and probable answers, where neither should matter?"""
-    # A function of the user's may print, now and when it is asked; standard output is for what we say.
+    """Does a model do better on common tasks and probable answers, where neither should matter?
+
+    Args:
+        out: The folder for answers and findings; run again to continue.
+        endpoint: An OpenAI-compatible endpoint: https://host/v1, with --model.
+        model: The name of the endpoint's model.
+        function: Instead of an endpoint: module:function, which takes a prompt and returns the answer.
+        items: Items per task, variant and level of probability; default 40.
+        items_from: Your own items instead: CSV or JSON lines, see docs/audit-llm.md.
+        tasks: decode, encode, reversal, counting, linear, sorting, acronym; default: all.
+        shifts: The common and the rare shift of the ciphers.
+        at_once: Questions in parallel; default 4, for a function 1.
+        temperature: The temperature of the endpoint; `none` sends no temperature.
+        timeout: Seconds for one answer.
+        key_variable: The environment variable with the endpoint's key.
+        seed: The seed of the items.
+    """
+    # A user's function may print. Standard output is reserved for the result.
     with contextlib.redirect_stdout(sys.stderr):
         asked, notes = _items(items, items_from, tasks or (), shifts, seed)
-        subject = _subject(endpoint, model, function, temperature, patience, key_variable)
+        subject = _subject(endpoint, model, function, temperature, timeout, key_variable)
+        subject.settings.update({"audit": "embers", "version": VERSION})
+        made = {"items": "built-in", "seed": seed, "shifts": shifts}
         subject.settings.update(
-            {
-                "audit": "embers",
-                "version": VERSION,
-                "items": "built-in" if items_from is None else items_from.name,
-                "seed": None if items_from is not None else seed,
-                "shifts": None if items_from is not None else shifts,
-            }
+            made if items_from is None else {"items": items_from.name, "seed": None, "shifts": None}
         )
     if dry_run:
         from recombine.cli.audit_llm_summary import say_dry
-        from recombine.endpoints.kept import Kept
+        from recombine.endpoints.answer_cache import AnswerCache
 
-        kept = Kept(out)
+        kept = AnswerCache(out)
         kept.check(subject.settings)
         say_dry(asked, kept, notes, as_json=json)
         return
@@ -99,20 +90,19 @@ def embers(
 
 @dataclasses.dataclass(frozen=True)
 class Subject:
-    """The model that is asked."""
+    """The model under audit."""
 
     ask: Callable[[str], Any]
     settings: dict[str, Any]
-    """All that its answers depend on. No secrets."""
+    """Everything that its answers depend on. No secrets."""
     fix: Callable[[], str]
-    """What to do about answers that did not come, where that is known."""
+    """What to do about missing answers, if that is known."""
 
 
 def _items(
     number: int | None, source: Path | None, tasks: Sequence[str], shifts: str, seed: int
 ) -> tuple[list[Item], list[str]]:
-    """The items, and what is to be said of their file."""
-    from recombine.cli.audit import split_names
+    """The items, and notes about their file."""
     from recombine.language.item_files import read_items
     from recombine.language.items import make_items
 
@@ -121,7 +111,8 @@ def _items(
         return make_items(ITEMS if number is None else number, seed, wanted, _shifts(shifts)), []
     if number is not None:
         raise BadInput(
-            "--items says how many are made, --items-from names items of your own.", fix="give one of them"
+            "--items and --items-from cannot be combined: the first makes items, the second reads yours.",
+            fix="give one of them",
         )
     read, notes = read_items(source)
     found = [item for item in read if not wanted or item.task in wanted]
@@ -135,7 +126,7 @@ def _shifts(given: str) -> dict[str, int]:
         common, rare = (int(one) for one in given.split(","))
     except ValueError:
         raise BadInput(
-            f"--shifts {given!r} does not name two shifts.", fix="write the common one first: --shifts 13,12"
+            f"--shifts {given!r} does not name two shifts.", fix="write the common shift first: --shifts 13,12"
         ) from None
     return {"common": common, "rare": rare}
 
@@ -145,17 +136,17 @@ def _subject(
     model: str | None,
     function: str | None,
     temperature: float | None,
-    patience: float,
+    timeout: float,
     key_variable: str,
 ) -> Subject:
     if (endpoint is None) == (function is None):
         raise BadInput(
-            "Either an endpoint or a function is asked.",
+            "Either an endpoint or a function is needed.",
             fix="--endpoint URL --model NAME, or --function module:function",
         )
     if temperature is not None and not 0 <= temperature < math.inf:
         raise BadInput(
-            f"A temperature is 0 or more, got {temperature:g}.", fix="0 is usual; `none` sends none"
+            f"A temperature is 0 or more, got {temperature:g}.", fix="0 is usual; `none` sends no temperature"
         )
     if function is not None:
         from recombine.endpoints.function import load_function, source_version
@@ -165,14 +156,14 @@ def _subject(
         found = load_function(function)
         return Subject(found, {"model": function, "source": source_version(found)}, str)
     if endpoint is None or not model:
-        raise BadInput("The endpoint needs to know which model to ask.", fix="--model NAME")
-    if not 0 < patience <= LONGEST:
+        raise BadInput("The endpoint needs the name of a model.", fix="--model NAME")
+    if not 0 < timeout <= LONGEST:
         raise BadInput(
-            f"Patience is more than 0 seconds and no more than a day, got {patience:g}.", fix="60 is usual"
+            f"The timeout must be more than 0 seconds and at most a day, got {timeout:g}.", fix="60 is usual"
         )
     from recombine.endpoints.chat import LIMIT, ChatEndpoint
 
-    chat = ChatEndpoint(endpoint, model, key_variable, patience=patience, limit=max(LIMIT, 2 * patience))
+    chat = ChatEndpoint(endpoint, model, key_variable, timeout=timeout, limit=max(LIMIT, 2 * timeout))
     options = {} if temperature is None else {"temperature": temperature}
 
     def ask(prompt: str) -> str:
@@ -185,25 +176,25 @@ def _audit(
     subject: Subject, items: Sequence[Item], out: Path, at_once: int, notes: Sequence[str], *, as_json: bool
 ) -> None:
     from recombine.cli.audit_llm_summary import say
-    from recombine.cli.output import Told, print_json
-    from recombine.cli.waiting import Waiting
+    from recombine.cli.output import CheckFailed, print_json
     from recombine.endpoints.embers_audit import audit_embers
+    from recombine.progress import ProgressBar
 
-    # Standard output first: the bar puts itself in its place too, and gives back what it found.
-    with contextlib.redirect_stdout(sys.stderr), Waiting("asking the model") as on:
-        made = audit_embers(subject.ask, items, out, subject.settings, at_once=at_once, notes=notes, on=on)
+    # Redirect standard output first: the progress bar replaces it too, and restores what it found.
+    with contextlib.redirect_stdout(sys.stderr), ProgressBar("asking the model") as on:
+        result = audit_embers(subject.ask, items, out, subject.settings, at_once=at_once, notes=notes, on=on)
         on("writing the report")
-        files = _write(made, out)
+        files = _write(result, out)
     if as_json:
-        print_json(made.record() | {"files": files})
+        print_json(result.record() | {"files": files})
     else:
-        say(made, files)
-    if made.missing:
-        fix = subject.fix() or "see that the model answers"
-        raise Told(" ".join(made.lacking), fix=f"{fix}, and run the same command again")
+        say(result, files)
+    if result.missing:
+        fix = subject.fix() or "check that the model answers"
+        raise CheckFailed(" ".join(result.lacking), fix=f"{fix}, and run the same command again")
 
 
-def _write(made: EmbersAudit, out: Path) -> dict[str, str]:
+def _write(result: EmbersAudit, out: Path) -> dict[str, str]:
     """The findings, the answers as a table, and the page."""
     import json as written
 
@@ -211,11 +202,11 @@ def _write(made: EmbersAudit, out: Path) -> dict[str, str]:
     from recombine.figures.files import write_whole
     from recombine.store.files import finite
 
-    record = written.dumps(finite(made.record()), indent=1, allow_nan=False, default=str)
+    record = written.dumps(finite(result.record()), indent=1, allow_nan=False, default=str)
     files = {"findings": str(write_whole(out / "audit.json", record))}
-    if made.found is not None:
+    if result.findings is not None:
         from recombine.report.embers import write_embers
 
-        files["answers"] = str(write_table(made.answers, out / "answers.csv"))
-        files["report"] = str(write_embers(made, made.found, out / "report.html"))
+        files["answers"] = str(write_table(result.answers, out / "answers.csv"))
+        files["report"] = str(write_embers(result, result.findings, out / "report.html"))
     return files

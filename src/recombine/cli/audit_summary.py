@@ -25,7 +25,7 @@ from recombine.stats.intervals import Interval
 FEW = 3
 """So many of a list stand on the screen; --json and --tables have all."""
 LONGEST = 70
-"""Names of combinations are cut to so many characters."""
+"""The most characters of a combination's name."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,23 +104,21 @@ def _score(score: ScoreFinding) -> Iterator[Block]:
     for number, advice in enumerate(score.advice, start=1):
         yield _advice(number, advice)
     if not score.advice:
-        yield _said("No rule has anything to say of these numbers.")
+        yield _said("No rule applies.")
 
 
 def _gap(gap: GapFinding) -> Iterator[Block]:
     rows = [("", "combinations", "rows", "score")]
-    rows += [
-        (one.name, f"{one.combinations:,}", f"{one.rows:,}", interval_text(one.score)) for one in gap.strata
-    ]
+    rows += [(one.name, f"{one.combinations:,}", f"{one.rows:,}", interval_text(one.score)) for one in gap.strata]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     for index, (name, *numbers) in enumerate(rows):
         cells = [text.rjust(width) for text, width in zip(numbers, widths[1:], strict=True)]
         yield _said("  ".join([name.ljust(widths[0]), *cells]), "" if index else "dim")
     told = []
     if gap.raw is not None:
-        told.append(f"trained less held out {interval_text(gap.raw, sign=True)}")
+        told.append(f"trained minus held out {interval_text(gap.raw, sign=True)}")
     if gap.adjusted is not None:
-        told.append(f"with the parts held still {interval_text(gap.adjusted, sign=True)}")
+        told.append(f"with parts held constant {interval_text(gap.adjusted, sign=True)}")
     text = Text("; ".join(told) + (". " if told else ""))
     text.append(plain(gap.note), style="dim")
     yield Block(text)

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from cyclopts import Parameter
 
-from recombine.cli.output import Told, console, errors, print_json, table
+from recombine.cli.options import JsonOption
+from recombine.cli.output import CheckFailed, console, print_json, table
 from recombine.errors import BadInput
+from recombine.progress import ProgressBar
 
 if TYPE_CHECKING:
     from recombine.store.repair import Finding
 
-LINE_SECONDS = 20.0
-"""Where there is no terminal, a line of progress is written so often."""
 
+def doctor(
+    *,
+    store_path: Annotated[Path | None, Parameter(name="--store")] = None,
+    as_json: JsonOption = False,
+    dry_run: Annotated[bool, Parameter(name="--dry-run")] = False,
+) -> None:
+    """Check the installation and the machine; check and repair a store. Nothing is deleted.
 
-def doctor_command(store_path: Path | None, *, as_json: bool, dry_run: bool = False) -> None:
-    """Check what recombine needs, and a store."""
+    Args:
+        store_path: Also check this store, and repair what can be repaired.
+        dry_run: Only look: change nothing in the store.
+    """
     from recombine.store.provenance import machine, threads, versions
 
     if dry_run and store_path is None:
@@ -34,18 +42,14 @@ def doctor_command(store_path: Path | None, *, as_json: bool, dry_run: bool = Fa
         problems = [dataclasses.asdict(finding) for finding in findings]
         print_json(facts | {"problems": problems, "repaired": not dry_run, "ok": not remain})
     else:
-        rows = [
-            (f"{part}: {name}", str(value))
-            for part, values in facts.items()
-            for name, value in values.items()
-        ]
+        rows = [(f"{part}: {name}", str(value)) for part, values in facts.items() for name, value in values.items()]
         console().print(table("recombine doctor", ["", ""], rows, left=2))
         if findings:
             columns = ["where", "what", "to be done" if dry_run else "done"]
             shown = [(finding.place, finding.problem, finding.done) for finding in findings]
             console().print(table(f"{len(findings)} problems in {store_path}", columns, shown, left=3))
     if remain:
-        raise Told(
+        raise CheckFailed(
             f"{len(remain)} problems in the store {store_path}.",
             fix=f"recombine doctor --store {store_path}"
             if dry_run
@@ -63,22 +67,8 @@ def _examine(path: Path, *, dry_run: bool, quiet: bool) -> tuple[dict[str, Any],
     from recombine.store.repair import Examination
     from recombine.store.setting_aside import moved
 
-    out = errors()
-    columns = [BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn(compact=True)]
-    hidden = quiet or not out.is_terminal
-    begin = said = time.monotonic()
-    with Progress(TextColumn("checking runs"), *columns, console=out, transient=True, disable=hidden) as bars:
-        task = bars.add_task("", total=None)
-
-        def step(done: int, total: int) -> None:
-            nonlocal said
-            bars.update(task, completed=done, total=total)
-            if hidden and not quiet and time.monotonic() - said > LINE_SECONDS:
-                said = time.monotonic()
-                left = (said - begin) * (total - done) / max(1, done)
-                out.print(f"  {done} of {total} runs, about {left:.0f} s left", highlight=False)
-
-        examination = Examination(path, repair=not dry_run, step=step)
+    with ProgressBar("checking runs", unit="runs", quiet=quiet, patience=0.0) as bar:
+        examination = Examination(path, repair=not dry_run, step=bar.update)
         findings = examination.run()
     facts = {
         "path": str(path),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from cyclopts import Parameter
 
@@ -28,85 +28,63 @@ LEAST_MEMORY = 5 * 10**8
 class EngineOptions:
     """Where a command computes: options that all commands which train share."""
 
-    engine: Annotated[str, Parameter(help="local: this machine; ray: a Ray cluster.")] = "local"
-    jobs: Annotated[
-        int | None, Parameter(help="Processes side by side on this machine (with the engine local).")
-    ] = None
-    threads: Annotated[
-        int | None, Parameter(help="Cores of each process; else the machine's are shared out.")
-    ] = None
-    memory: Annotated[str | None, Parameter(help="Memory that each process may use, e.g. 4GB.")] = None
-    gpus: Annotated[float, Parameter(help="GPUs of each process (with the engine ray).")] = 0.0
-    devices: Annotated[
-        int, Parameter(help="Devices over which each run's batches are spread (with the engine local).")
-    ] = 1
-    address: Annotated[
-        str | None, Parameter(help="The Ray cluster, e.g. auto; else RAY_ADDRESS, else Ray on this machine.")
-    ] = None
-    remote: Annotated[
-        str | None,
-        Parameter(
-            help="With the engine ray: results travel through this object store, e.g. s3://bucket/runs."
-        ),
-    ] = None
+    engine: str = "local"
+    """local: this machine; ray: a Ray cluster."""
+    jobs: int | None = None
+    """Processes side by side on this machine (with the engine local)."""
+    threads: int | None = None
+    """Cores of each process; by default the machine's cores are shared."""
+    memory: str | None = None
+    """Memory that each process may use, e.g. 4GB."""
+    gpus: float = 0.0
+    """GPUs of each process (with the engine ray)."""
+    devices: int = 1
+    """Devices over which each run's batches are spread (with the engine local)."""
+    address: str | None = None
+    """The Ray cluster, e.g. auto; by default RAY_ADDRESS, or Ray on this machine."""
+    remote: str | None = None
+    """With the engine ray: results travel through this object store, e.g. s3://bucket/runs."""
 
     def make(self) -> Engine:
         """The engine; BadInput says what is wrong with the options."""
-        return engine_of(**dataclasses.asdict(self))
+        jobs, threads = self.jobs, self.threads
+        if self.engine not in ENGINES:
+            raise BadInput(f"There is no engine called {self.engine!r}.", fix=did_you_mean(self.engine, ENGINES))
+        for name, value in (("jobs", jobs), ("threads", threads), ("devices", self.devices)):
+            if value is not None and value < 1:
+                raise BadInput(f"--{name} is {value}; expected 1 or more.", fix=f"--{name} 1, or leave it out")
+        if self.devices > 1 and (self.engine, jobs, threads, self.memory) != ("local", None, None, None):
+            raise BadInput(
+                "--devices spreads each run over the devices of this process.",
+                fix="leave --engine, --jobs, --threads and --memory out, or --devices",
+            )
+        limit = None if self.memory is None else bytes_of(self.memory)
+        if self.engine == "ray":
+            return self._ray(limit)
+        for name, given in (("address", self.address), ("remote", self.remote), ("gpus", self.gpus)):
+            if given:
+                raise BadInput(f"--{name} belongs to the engine ray.", fix="add --engine ray")
+        if jobs in (None, 1) and threads is None and limit is None:
+            from recombine.engines.local import LocalEngine
+
+            return LocalEngine(self.devices)
+        from recombine.engines.processes import ProcessEngine
+
+        return ProcessEngine(jobs or 1, threads, limit)
+
+    def _ray(self, memory: int | None) -> Engine:
+        from recombine.engines.ray import RayEngine
+
+        if self.jobs is not None:
+            raise BadInput(
+                "--jobs belongs to the engine local: Ray starts as many workers as the cluster has cores for.",
+                fix="leave --jobs out; --threads says how many cores each worker takes",
+            )
+        return RayEngine(self.address, cpus=self.threads or 1, gpus=self.gpus, memory=memory, remote=self.remote)
 
 
-def engine_of(
-    engine: str = "local",
-    jobs: int | None = None,
-    threads: int | None = None,
-    memory: str | int | None = None,
-    address: str | None = None,
-    gpus: float = 0.0,
-    remote: str | None = None,
-    devices: int = 1,
-) -> Engine:
-    """The engine that these options ask for."""
-    if engine not in ENGINES:
-        raise BadInput(f"There is no engine called {engine!r}.", fix=did_you_mean(engine, ENGINES))
-    for name, value in (("jobs", jobs), ("threads", threads), ("devices", devices)):
-        if value is not None and value < 1:
-            raise BadInput(f"--{name} is {value}; expected 1 or more.", fix=f"--{name} 1, or leave it out")
-    if devices > 1 and (engine != "local" or jobs is not None or threads is not None or memory is not None):
-        raise BadInput(
-            "--devices spreads each run over the devices of this process.",
-            fix="leave --engine, --jobs, --threads and --memory out, or --devices",
-        )
-    limit = memory if memory is None or isinstance(memory, int) else bytes_of(memory)
-    if engine == "ray":
-        return _ray(jobs, threads, limit, address, gpus, remote)
-    for name, given in (("address", address), ("remote", remote), ("gpus", gpus)):
-        if given:
-            raise BadInput(f"--{name} belongs to the engine ray.", fix="add --engine ray")
-    if jobs in (None, 1) and threads is None and limit is None:
-        from recombine.engines.local import LocalEngine
-
-        return LocalEngine(devices)
-    from recombine.engines.processes import ProcessEngine
-
-    return ProcessEngine(jobs or 1, threads, limit)
-
-
-def _ray(
-    jobs: int | None,
-    threads: int | None,
-    memory: int | None,
-    address: str | None,
-    gpus: float,
-    remote: str | None,
-) -> Engine:
-    from recombine.engines.ray import RayEngine
-
-    if jobs is not None:
-        raise BadInput(
-            "--jobs belongs to the engine local: Ray starts as many workers as the cluster has cores for.",
-            fix="leave --jobs out; --threads says how many cores each worker takes",
-        )
-    return RayEngine(address, cpus=threads or 1, gpus=gpus, memory=memory, remote=remote)
+THIS_PROCESS = EngineOptions()
+"""By default commands compute in this process."""
 
 
 def bytes_of(text: str) -> int:

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recombine.cli.output import console, print_json, table, verdict_table
+from recombine.cli.options import DEFAULT_STORE, JsonOption, StoreOption
+from recombine.cli.output import answer, console, print_json, say, table, verdict_table
 from recombine.component import ROOMS, find, kinds, room_of, summary
 from recombine.errors import BadInput, did_you_mean
 
@@ -14,16 +15,20 @@ if TYPE_CHECKING:
     from recombine.store.store import Store
 
 
-def list_command(what: str, store_path: Path, tag: str | None = None, *, as_json: bool) -> None:
-    """List runs (those of a tag), sweeps, or components."""
+def ls(
+    what: str = "runs", *, tag: str | None = None, store_path: StoreOption = DEFAULT_STORE, as_json: JsonOption = False
+) -> None:
+    """List the runs of a store, or the components of a kind with one line each.
+
+    Args:
+        what: runs, sweeps, or a kind of component: studies, families, models, ...
+        tag: Only runs with this tag.
+    """
     if tag is not None and what != "runs":
         raise BadInput("--tag is for runs.", fix="recombine ls --tag NAME")
     if what in ROOMS:
         found = [{"name": kind, "summary": summary(what, kind)} for kind in kinds(what)]
-        if as_json:
-            print_json(found)
-        else:
-            console().print(table(what, ["name", ""], [tuple(item.values()) for item in found], left=2))
+        answer(as_json, found, table(what, ["name", ""], [tuple(item.values()) for item in found], left=2))
         return
     if what not in ("runs", "sweeps"):
         raise BadInput(f"There is no list of {what!r}.", fix=did_you_mean(what, ("runs", "sweeps", *ROOMS)))
@@ -31,7 +36,7 @@ def list_command(what: str, store_path: Path, tag: str | None = None, *, as_json
 
     store = Store(store_path, create=False)
     if what == "sweeps":
-        from recombine.cli.asked import asked_rows, print_asked
+        from recombine.cli.output import asked_rows, print_asked
 
         sweeps = asked_rows(store, "sweep")
         if as_json:
@@ -51,18 +56,14 @@ def _list_runs(store: Store, tag: str | None, as_json: bool) -> None:
         print_json(run_records(store, chosen))
         return
     columns = ["run", "family", "space", "trained on", "model", "steps", "in", "held out"]
-    rows = [
-        _run_row(
-            run.run_id,
-            run.manifest,
-            with_headline(run.manifest["config"]["family"]["kind"], store.summaries(run.run_id)),
-        )
-        for run in store.runs(chosen)
-    ]
+    rows = []
+    for run in store.runs(chosen):
+        scores = with_headline(run.manifest["config"]["family"]["kind"], store.summaries(run.run_id))
+        rows.append(_run_row(run.run_id, run.manifest, scores))
     title = f"{len(rows)} runs in {store.path}" + ("" if tag is None else f" tagged {tag!r}")
     console().print(table(title, columns, rows, left=3))
     if tag is None:
-        from recombine.cli.asked import asked_rows, print_asked
+        from recombine.cli.output import asked_rows, print_asked
 
         print_asked(asked_rows(store, "sweep"))
 
@@ -89,14 +90,19 @@ def _run_row(run_id: str, manifest: dict[str, Any], scores: dict[str, Any]) -> t
 
 def _numbers(component: dict[str, Any]) -> str:
     """A component by its numbers: `16,3`; by its kind where it has none."""
-    found = [
-        str(value) for name, value in component.items() if isinstance(value, int) and name != "min_active"
-    ]
+    found = [str(value) for name, value in component.items() if isinstance(value, int) and name != "min_active"]
     return ",".join(found) or component["kind"]
 
 
-def show_command(what: str, store_path: Path, picture: Path | None = None, *, as_json: bool) -> None:
-    """Show the settings of a run, a component, or one stored run; of a family also one example as a picture."""
+def show(
+    what: str, *, picture: Path | None = None, store_path: StoreOption = DEFAULT_STORE, as_json: JsonOption = False
+) -> None:
+    """Show a run, a component's settings, or (`show config`) all settings of a run.
+
+    Args:
+        what: config, a component's name, or the (beginning of the) name of a run.
+        picture: Write an example of a grid world (a family or a run) to this file.
+    """
     if picture is not None:
         _write_picture(what, store_path, picture, as_json)
         return
@@ -110,13 +116,18 @@ def show_command(what: str, store_path: Path, picture: Path | None = None, *, as
         return
     rooms = [room for room in ROOMS if what in kinds(room)]
     if rooms and as_json:
-        schemas = {room: find(room, what).model_json_schema() for room in rooms}
+        schemas = {
+            room: _study_document(what) if room == "studies" else find(room, what).model_json_schema() for room in rooms
+        }
         print_json(schemas if len(rooms) > 1 else schemas[rooms[0]])
     for room in [] if as_json else rooms:
-        _show_component(room, what)
+        if room == "studies":
+            _show_study(what)
+        else:
+            _show_component(room, what)
     if rooms:
         return
-    from recombine.cli.commands import run_document
+    from recombine.cli.run import run_document
     from recombine.store.store import Store
     from recombine.store.tables import flatten
 
@@ -149,11 +160,11 @@ def show_command(what: str, store_path: Path, picture: Path | None = None, *, as
 
 def _write_picture(what: str, store_path: Path, path: Path, as_json: bool) -> None:
     """One example of a family, or of a stored run's family, as a figure."""
+    from recombine.design.pictures import episodes
     from recombine.figures.save import save_figure
     from recombine.overrides import validate
     from recombine.store.files import explained
     from recombine.store.store import Store
-    from recombine.studies.pictures import episodes
     from recombine.training.config import RunConfig
 
     if what in kinds("families"):
@@ -163,44 +174,106 @@ def _write_picture(what: str, store_path: Path, path: Path, as_json: bool) -> No
     made = episodes(config)
     if not made:
         raise BadInput(
-            f"The family {config.family.kind!r} has no picture.",
-            fix="choose preferences or goals, the grid worlds",
+            f"The family {config.family.kind!r} has no picture.", fix="choose preferences or goals, the grid worlds"
         )
     with explained(path):
         written = save_figure(made[0].chart, path)
-    if as_json:
-        print_json({"picture": str(written), "family": config.family.kind})
-    else:
-        console().print(f"picture: {written}", highlight=False, markup=False)
+    answer(as_json, {"picture": str(written), "family": config.family.kind}, f"picture: {written}")
+
+
+def _study_document(kind: str) -> dict[str, Any]:
+    """A study before any run: question, arms, claims with margins, profiles with their cost, settings."""
+    from recombine.cli.run import estimated_seconds
+    from recombine.design.study import Study
+
+    cls = find("studies", kind)
+    assert issubclass(cls, Study)
+    usual = cls.profile("laptop" if "laptop" in cls.profiles else next(iter(cls.profiles)))
+    profiles = []
+    for name in cls.profiles:
+        design = cls.profile(name).design
+        configs = [config for config, _ in design.runs]
+        steps, seconds = sum(config.recipe.steps for config in configs), estimated_seconds(configs)
+        profile = {"profile": name, "runs": len(design.run_ids), "steps": steps, "claims": len(design.claims)}
+        profiles.append(profile | {"seconds": seconds})
+    arms = [
+        {
+            "arm": name,
+            "family": arm.configs[0][0].family.kind,
+            "axes": {axis: [str(level) for level in levels] for axis, levels in arm.axes.items() if len(levels) > 1},
+            "cells": len(arm.cells),
+            "replicates": len(arm.seeds or ()),
+        }
+        for name, arm in usual.design.arms.items()
+    ]
+    claims = [
+        {
+            "claim": claim.name,
+            "role": "primary" if claim.primary else claim.role,
+            "effect": claim.effect.words,
+            "direction": claim.test.direction,
+            "margin": claim.test.margin,
+            "needs": list(claim.needs),
+            "statement": claim.text,
+        }
+        for claim in usual.design.claims
+    ]
+    settings = [
+        {"name": name, "description": " ".join((field.description or "").split())}
+        for name, field in cls.model_fields.items()
+        if name != "kind"
+    ]
+    document = {"study": kind, "question": usual.question, "arms": arms, "claims": claims}
+    return document | {"profiles": profiles, "settings": settings}
+
+
+def _show_study(kind: str) -> None:
+    from recombine.cli.run import duration
+
+    document, out = _study_document(kind), console()
+    say(f"{kind} (studies): {document['question']}", "bold")
+    rows = [tuple(arm.values()) for arm in document["arms"]]
+    rows = [(arm, family, "\n".join(map(_axis, axes.items())), *numbers) for arm, family, axes, *numbers in rows]
+    out.print(table("arms (laptop profile)", ["arm", "family", "axes", "cells", "replicates"], rows, left=3))
+    rows = [
+        (f"{claim['claim']} ({claim['role']})\n{claim['statement']}\n", f"{claim['direction']} {claim['margin']:g}")
+        for claim in document["claims"]
+    ]
+    out.print(table("claims, stated before any run", ["claim", "margin"], rows))
+    rows = [
+        (each["profile"], each["runs"], f"{each['steps']:,}", f"about {duration(each['seconds'])}")
+        for each in document["profiles"]
+    ]
+    out.print(table("profiles", ["profile", "runs", "steps", "training on this machine"], rows))
+    rows = [(setting["name"], setting["description"]) for setting in document["settings"]]
+    out.print(table("settings (recombine run STUDY name=value)", ["name", ""], rows, left=2))
+
+
+def _axis(axis: tuple[str, list[str]]) -> str:
+    name, levels = axis
+    shown = ", ".join(levels[:8]) + (f", ... ({len(levels)})" if len(levels) > 8 else "")
+    return f"{name}: {shown}"
 
 
 def _show_component(room: str, kind: str) -> None:
     component = find(room, kind)
-    rows = [
-        (
-            name,
-            _type(field.annotation),
-            "required" if field.is_required() else repr(field.default),
-            field.description or "",
-        )
-        for name, field in component.model_fields.items()
-        if name != "kind"
-    ]
-    console().print(f"{kind} ({room}): {summary(room, kind)}", markup=False, highlight=False)
+    rows = []
+    for name, field in component.model_fields.items():
+        if name != "kind":
+            kind_of = getattr(field.annotation, "__name__", None) or str(field.annotation).replace("typing.", "")
+            default = "required" if field.is_required() else repr(field.default)
+            rows.append((name, kind_of, default, field.description or ""))
+    say(f"{kind} ({room}): {summary(room, kind)}")
     console().print(table("settings", ["name", "type", "default", ""], rows, left=4))
-
-
-def _type(annotation: Any) -> str:
-    return getattr(annotation, "__name__", None) or str(annotation).replace("typing.", "")
 
 
 def _print_settings(title: str, config: Any) -> None:
     from pydantic import BaseModel
 
-    from recombine.overrides import places
+    from recombine.overrides import field_names
 
     rows = []
-    for place, is_component in places(config):
+    for place, is_component in field_names(config):
         node = config
         *path, leaf = place.split(".")
         for step in path:
@@ -214,22 +287,31 @@ def _print_settings(title: str, config: Any) -> None:
     console().print(table(title, ["name", "default", ""], rows, left=3))
 
 
-def verdicts_command(
-    profile: str | None, store_path: Path, *, as_json: bool, as_markdown: bool = False
+def verdicts(
+    *,
+    profile: str | None = None,
+    store_path: StoreOption = DEFAULT_STORE,
+    markdown: bool = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Show all verdicts of a store."""
+    """The verdicts of all studies in a store, corrected for their number.
+
+    Args:
+        profile: Only studies that ran in this profile.
+        markdown: Print the table as Markdown.
+    """
+    from recombine.design.run import verdicts_of
     from recombine.store.store import Store
-    from recombine.studies.run import verdicts_of
 
     records = verdicts_of(Store(store_path, create=False), profile)
     if as_json:
         print_json(records)
-    elif as_markdown:
-        from recombine.cli.results import markdown
+    elif markdown:
+        from recombine.cli.results import markdown as as_markdown
 
-        sys.stdout.write(markdown(records))
+        sys.stdout.write(as_markdown(records))
     elif records:
         console().print(verdict_table(records))
     else:
         advice = "Try: recombine run data-scaling --profile smoke"
-        console().print(f"No study has run in {store_path}. {advice}", markup=False, highlight=False)
+        say(f"No study has run in {store_path}. {advice}")

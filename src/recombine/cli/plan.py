@@ -5,19 +5,22 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from cyclopts import Parameter
+
+from recombine.cli.options import JsonOption
 from recombine.cli.output import console, errors, message, number, print_json, table
-from recombine.cli.waiting import Waiting
 from recombine.errors import BadInput
+from recombine.plain import plain
+from recombine.progress import ProgressBar
 
 if TYPE_CHECKING:
-    import pandas as pd
     from rich.console import Console
 
-    from recombine.plan.forecast import Outlook
+    from recombine.plan.forecast import Forecast
     from recombine.plan.planner import Plan
     from recombine.plan.spec import PlanSpec
     from recombine.spaces.base import Space
@@ -26,56 +29,74 @@ if TYPE_CHECKING:
 SHOWN = 20
 """So many combinations are shown in a terminal; files have them all."""
 COLUMNS = 6
-"""Up to so many factors have a column each in a terminal."""
+"""The most factors that have a column each in a terminal."""
 LONGEST = 60
 """So many characters of a combination fit a line where it has more factors."""
 
 
-def plan_command(
-    file: Path | None,
+def plan(
+    file: Path | None = None,
     *,
     levels: str | None = None,
     subsets: str | None = None,
     collected: Path | None = None,
     strength: int | None = None,
     budget: float | None = None,
-    forbid: Sequence[str] = (),
-    require: Sequence[str] = (),
-    include: Sequence[str] = (),
+    forbid: list[str] | None = None,
+    require: list[str] | None = None,
+    include: list[str] | None = None,
     cost: str | None = None,
     strategy: str | None = None,
     scores: Path | None = None,
     seed: int | None = None,
-    out: Path | None = None,
-    as_json: bool,
+    out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Plan, and tell: a table for people, CSV for pipes and files, or one JSON document."""
+    """Plan which combinations to collect next, in the order in which they help most.
+
+    Args:
+        file: A YAML or TOML file: factors and their levels, constraints, costs.
+        levels: The space in short: 3^13, or '4^15 3^17 2^29' (levels^factors).
+        subsets: Up to K of M modules, as M,K.
+        collected: What is there already: CSV with a column for each factor, or JSON.
+        strength: Cover all sets of this many levels; 2 means all pairs.
+        budget: How much may be spent: combinations, or cost.
+        forbid: Never collect this: 'colour=red and object=dog'.
+        require: Always: 'if colour=red then object!=dog'.
+        include: At least one combination is to be like this.
+        cost: one (for each combination), levels (from the file) or changes (of factors).
+        strategy: covering, or diagonal, L, stair, single-factor, random, no-variation, complete.
+        scores: Scores by number of combinations, to forecast from: CSV or Parquet.
+        seed: Another seed, another plan.
+        out: Write the combinations to this table: .csv, .parquet, .jsonl.
+    """
     from recombine.cli.tables import check_table
+    from recombine.plan.forecast import forecast_scores, read_scores
+    from recombine.plan.planner import make_plan
 
     if out is not None:
         check_table(out)
-    given: dict[str, Any] = {
-        "collected": collected,
-        "strength": strength,
-        "budget": budget,
-        "cost": cost,
-        "strategy": strategy,
-        "seed": seed,
-    }
+    given: dict[str, Any] = {"collected": collected, "strength": strength, "budget": budget}
+    given |= {"cost": cost, "strategy": strategy, "seed": seed}
     with _safe_to_show():
-        said = _spec(file, levels, subsets)
+        spec = _spec(file, levels, subsets)
         spec = dataclasses.replace(
-            said,
-            forbid=(*said.forbid, *forbid),
-            require=(*said.require, *require),
-            include=(*said.include, *include),
+            spec,
+            forbid=(*spec.forbid, *(forbid or ())),
+            require=(*spec.require, *(require or ())),
+            include=(*spec.include, *(include or ())),
             # What the file says of levels does not count where another cost is asked for here.
-            costs={} if cost in ("one", "changes") else said.costs,
+            costs={} if cost in ("one", "changes") else spec.costs,
             **{name: value for name, value in given.items() if value is not None},
         )
-        known = _scores(scores)
-        made = _made(spec, quiet=as_json)
-        ahead = _outlook(made, known)
+        # Before anything is planned, so that a broken table is reported at once.
+        known = None if scores is None else read_scores(scores)
+        with ProgressBar("planning", quiet=as_json) as bar:
+            made = make_plan(
+                **vars(spec), progress=lambda done, total: bar("planning", done / total if total else None)
+            )
+        before = 0 if made.certificate_before is None else made.certificate_before.size
+        ahead = None if known is None else forecast_scores(known, before, len(made.combinations))
     if out is not None:
         _write(made, out)
     if as_json:
@@ -87,13 +108,11 @@ def plan_command(
 @contextlib.contextmanager
 def _safe_to_show() -> Iterator[None]:
     """Errors quote names from data: nothing in them may act on a terminal."""
-    from recombine.plain import plain
-
     try:
         yield
     except BadInput as error:
-        said = "\n".join(plain(line) for line in error.message.split("\n"))
-        raise BadInput(said, fix=None if error.fix is None else plain(error.fix)) from error
+        text = "\n".join(plain(line) for line in error.message.split("\n"))
+        raise BadInput(text, fix=None if error.fix is None else plain(error.fix)) from error
 
 
 def _spec(file: Path | None, levels: str | None, subsets: str | None) -> PlanSpec:
@@ -101,59 +120,11 @@ def _spec(file: Path | None, levels: str | None, subsets: str | None) -> PlanSpe
 
     given = [one for one in (file, levels, subsets) if one is not None]
     if len(given) != 1:
-        said = "No space to plan for was given." if not given else "The space was given more than once."
-        raise BadInput(said, fix="give a file with factors and levels, or --levels 3^13, or --subsets 16,3")
+        text = "No space to plan for was given." if not given else "The space was given more than once."
+        raise BadInput(text, fix="give a file with factors and levels, or --levels 3^13, or --subsets 16,3")
     if file is not None:
         return read_spec(file)
     return PlanSpec(levels_space(levels) if levels is not None else subsets_space(str(subsets)))
-
-
-def _made(spec: PlanSpec, *, quiet: bool) -> Plan:
-    from recombine.plan.collected import as_rows, read_collected
-    from recombine.plan.constraints import compiled, require
-    from recombine.plan.costs import costs_of
-    from recombine.plan.planner import make_plan
-    from recombine.supports.strategies import COVERING
-
-    there = spec.collected
-    rows = (
-        None
-        if there is None
-        else read_collected(there, spec.space)
-        if isinstance(there, Path)
-        else as_rows(there, spec.space)
-    )
-    with Waiting("planning", quiet=quiet) as waiting:
-        return make_plan(
-            spec.space,
-            collected=rows,
-            strength=spec.strength,
-            budget=spec.budget,
-            forbidden=compiled(spec.forbid, spec.require, spec.space),
-            include=[require(text, spec.space) for text in spec.include],
-            costs=costs_of(spec.space, spec.cost, spec.costs),
-            strategy=spec.strategy or COVERING,
-            seed=spec.seed,
-            on=lambda done, total: waiting("planning", done / total if total else None),
-        )
-
-
-def _scores(path: Path | None) -> pd.DataFrame | None:
-    """Before anything is planned, so that a broken table is told at once."""
-    if path is None:
-        return None
-    from recombine.plan.forecast import read_scores
-
-    return read_scores(path)
-
-
-def _outlook(made: Plan, scores: pd.DataFrame | None) -> Outlook | None:
-    if scores is None:
-        return None
-    from recombine.plan.forecast import outlook
-
-    before = 0 if made.certificate_before is None else made.certificate_before.size
-    return outlook(scores, before, len(made.combinations))
 
 
 def _write(made: Plan, out: Path) -> None:
@@ -166,7 +137,7 @@ def _write(made: Plan, out: Path) -> None:
     write_table(frame, out)
 
 
-def _document(made: Plan, spec: PlanSpec, ahead: Outlook | None, out: Path | None) -> dict[str, Any]:
+def _document(made: Plan, spec: PlanSpec, ahead: Forecast | None, out: Path | None) -> dict[str, Any]:
     from recombine.plan.collected import as_names, header
     from recombine.spaces.product import ProductSpace
 
@@ -196,7 +167,7 @@ def _certificate(certificate: Certificate | None, space: Space) -> dict[str, Any
     return dataclasses.asdict(certificate) | {"unseen_names": names}
 
 
-def _tell(made: Plan, spec: PlanSpec, ahead: Outlook | None, out: Path | None) -> None:
+def _tell(made: Plan, spec: PlanSpec, ahead: Forecast | None, out: Path | None) -> None:
     """To people; where standard output is no terminal and no file was named, it has the CSV and they get the words."""
     piped = out is None and not sys.stdout.isatty()
     if piped:
@@ -209,8 +180,6 @@ def _tell(made: Plan, spec: PlanSpec, ahead: Outlook | None, out: Path | None) -
     _tell_certificate(made, place)
     if ahead is not None:
         _tell_outlook(ahead, place)
-    from recombine.plain import plain
-
     for note in made.notes:
         place.print(f"note: {plain(note)}", markup=False, highlight=False)
     if out is not None:
@@ -218,7 +187,6 @@ def _tell(made: Plan, spec: PlanSpec, ahead: Outlook | None, out: Path | None) -
 
 
 def _tell_combinations(made: Plan, spec: PlanSpec, place: Console, out: Path | None) -> None:
-    from recombine.plain import plain
     from recombine.plan.collected import as_names, header
     from recombine.plan.wording import amount
 
@@ -255,10 +223,7 @@ def _tell_certificate(made: Plan, place: Console) -> None:
     ruled_out = made.coverable < made.total
     before, after = (
         certificate_rows(one, made.space, made.strength, (met, made.coverable) if ruled_out else None)
-        for one, met in (
-            (made.certificate_before, made.covered_before),
-            (made.certificate_after, made.covered),
-        )
+        for one, met in ((made.certificate_before, made.covered_before), (made.certificate_after, made.covered))
     )
     rows = [(name, one, two) for (name, one), (_, two) in zip(before, after, strict=True)]
     place.print(table("", ["certificate", "before", "after"], rows))
@@ -268,15 +233,11 @@ def _tell_certificate(made: Plan, place: Console) -> None:
             place.print(f"never seen {when}: {listed(names)}", markup=False, highlight=False)
 
 
-def _tell_outlook(ahead: Outlook, place: Console) -> None:
+def _tell_outlook(ahead: Forecast, place: Console) -> None:
     from recombine.plan.forecast import declined
 
     rows = [
-        (
-            str(one.number),
-            number(one.score),
-            "-" if one.low is None else f"{number(one.low)} to {number(one.high)}",
-        )
+        (str(one.number), number(one.score), "-" if one.low is None else f"{number(one.low)} to {number(one.high)}")
         for one in ahead.expected
     ]
     level = next((one.level for one in ahead.expected if one.level is not None), None)

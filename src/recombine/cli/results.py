@@ -3,61 +3,122 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from recombine.cli.commands import ALL, finished, study_verdicts
-from recombine.cli.output import console, errors, print_json
+from cyclopts import Parameter
+
+from recombine.cli.options import DEFAULT_STORE, JsonOption, StoreOption
+from recombine.cli.output import answer, errors
+from recombine.cli.run import ALL, check_page
+from recombine.component import find
 from recombine.errors import BadInput
-from recombine.stats.verdicts import Verdict, settle
-from recombine.store.store import Store
-from recombine.studies.base import Study
-from recombine.studies.run import newest_records, size_of_profile
+
+# Imported in the functions: `recombine completion` imports this module, and must load nothing heavy.
+if TYPE_CHECKING:
+    from recombine.design.run import StudyResult
+    from recombine.store.store import Store
+
+LONGEST = 38
+"""The most words of a statement in a cell of a table; longer ones stand below it in full."""
 
 
-def export_command(
-    name: str | None, profile: str | None, out: Path, store_path: Path, *, as_json: bool
+def report(
+    study: str | None = None,
+    *,
+    profile: str | None = None,
+    out: Annotated[Path, Parameter(name=("--out", "-o"))] = Path("report.html"),
+    store_path: StoreOption = DEFAULT_STORE,
+    as_json: JsonOption = False,
 ) -> None:
-    """Write a study's results as small files: verdicts, the main table, the figures. With `all`, a folder a study.
+    """Write a study's report: one HTML file that opens from disk.
 
-    Studies whose results are there already, from other stores, stay, and all verdicts are settled together.
+    Args:
+        study: The study; needed when the store holds several.
+        profile: The profile; by default the largest that ran.
+        out: The file to write.
     """
+    from recombine.store.store import Store
+
+    result = finished(Store(store_path, create=False), study, profile)
+    check_page(out)
+    page = result.report(out)
+    answer(as_json, {"report": str(page), "study": result.study.kind, "profile": result.profile}, f"report: {page}")
+
+
+def finished(store: Store, name: str | None, profile: str | None) -> StudyResult:
+    """The result of a study that ran into a store; the only one, if none is named."""
+    from recombine.design.run import newest_records, read_study
+    from recombine.design.study import Study
+
+    records = newest_records(store, profile)
+    if name is not None:
+        find("studies", name)
+    if not records or (name is not None and name not in records):
+        raise BadInput(
+            f"The store {store.path} holds no results of {'any study' if name is None else f'the study {name!r}'}.",
+            fix=f"recombine run {name or 'data-scaling'} --store {store.path}",
+        )
+    if name is None:
+        if len(records) > 1:
+            raise BadInput(f"The store holds several studies: {', '.join(records)}.", fix="name one")
+        name = next(iter(records))
+    study = find("studies", name).model_validate(records[name]["config"])
+    assert isinstance(study, Study)
+    return read_study(store, records[name], study)
+
+
+def export(
+    study: str | None = None,
+    *,
+    profile: str | None = None,
+    out: Annotated[Path, Parameter(name=("--out", "-o"))] = Path("results"),
+    store_path: StoreOption = DEFAULT_STORE,
+    as_json: JsonOption = False,
+) -> None:
+    """Write results as small files: verdicts.json, overview.csv, a PNG for each figure; with `all`, also verdicts.md.
+
+    Args:
+        study: The study, or all; needed when the store holds several.
+        profile: The profile; by default the largest that ran.
+        out: The folder to write into.
+    """
+    from recombine.design.run import newest_records, size_of_profile
+    from recombine.store.store import Store
+
     store = Store(store_path, create=False)
-    if name != ALL:
-        study, profile = finished(store, name, profile)
-        files = _export(store, study, profile, out)
+    if study != ALL:
+        files = _export(finished(store, study, profile), out)
     else:
-        files, held = [], sorted(newest_records(store, profile))
-        if not held:
+        files, names = [], sorted(newest_records(store, profile))
+        if not names:
             raise BadInput(f"The store {store_path} holds no results.", fix="recombine run STUDY first")
-        for one in held:
-            study, found = finished(store, one, profile)
-            recorded = _recorded_profile(out / one)
-            if profile is None and size_of_profile(recorded) > size_of_profile(found):
-                said = f"{one}: {out / one} has the {recorded} profile and keeps it; this store has {found}."
-                errors().print(said, markup=False)
+        for name in names:
+            result, folder = finished(store, name, profile), out / name
+            recorded = _recorded_profile(folder)
+            if profile is None and size_of_profile(recorded) > size_of_profile(result.profile):
+                message = (
+                    f"{name}: {folder} keeps its results of the {recorded} profile; this store has {result.profile}."
+                )
+                errors().print(message, markup=False)
                 continue
-            files += _export(store, study, found, out / one)
-        page = out / "verdicts.md"
-        page.write_text(markdown(_settle_recorded(out)), encoding="utf-8")
-        files.append(page)
-    if as_json:
-        print_json({"files": [str(path) for path in files]})
-    else:
-        console().print("\n".join(str(path) for path in files), highlight=False, markup=False)
+            files += _export(result, folder)
+        files.append(write_verdicts(out))
+    written = [str(path) for path in files]
+    answer(as_json, {"files": written}, "\n".join(written))
 
 
-def _export(store: Store, study: Study, profile: str, out: Path) -> list[Path]:
+def _export(result: StudyResult, out: Path) -> list[Path]:
     from recombine.figures.save import save_figure
     from recombine.store.files import explained, finite, write_json
 
-    tables = study.tables(store)
     with explained(out):
         out.mkdir(parents=True, exist_ok=True)
-        write_json(out / "verdicts.json", finite(study_verdicts(store, study, profile)))
-        study.overview(tables).to_csv(out / "overview.csv", index=False, float_format="%.4f")
-        written = [save_figure(figure.chart, out / f"{figure.name}.png") for figure in study.figures(tables)]
+        write_json(out / "verdicts.json", finite(result.records))
+        result.overview.to_csv(out / "overview.csv", index=False, float_format="%.4f")
+        written = [save_figure(figure.chart, out / f"{figure.name}.png") for figure in result.figures]
     return [out / "verdicts.json", out / "overview.csv", *written]
 
 
@@ -70,8 +131,25 @@ def _recorded_profile(folder: Path) -> str:
     return str(found[0].get("profile", "")) if found and isinstance(found[0], dict) else ""
 
 
+def write_verdicts(out: Path) -> Path:
+    """Write `verdicts.md` from the results of all studies in a folder.
+
+    Args:
+        out: A folder with one folder per study. Its `verdicts.json` is corrected for the number of claims of all studies;
+            its `note.md`, if there is one, is added to the page.
+
+    Returns:
+        The path of the page.
+    """
+    notes = {path.parent.name: path.read_text(encoding="utf-8").strip() for path in sorted(out.glob("*/note.md"))}
+    page = out / "verdicts.md"
+    page.write_text(markdown(_settle_recorded(out), notes), encoding="utf-8")
+    return page
+
+
 def _settle_recorded(out: Path) -> list[dict[str, Any]]:
     """The verdicts of all studies with results in a folder, corrected for their number; written back to each."""
+    from recombine.stats.verdicts import Verdict, settle
     from recombine.store.files import read_json, write_json
 
     folders = {path: read_json(path) for path in sorted(out.glob("*/verdicts.json"))}
@@ -79,8 +157,7 @@ def _settle_recorded(out: Path) -> list[dict[str, Any]]:
     try:
         settled = settle([Verdict.from_record(record) for record in records])
         made = [
-            verdict.record() | {"profile": record["profile"]}
-            for verdict, record in zip(settled, records, strict=True)
+            verdict.record() | {"profile": record["profile"]} for verdict, record in zip(settled, records, strict=True)
         ]
     except (KeyError, TypeError) as error:
         raise BadInput(
@@ -93,31 +170,70 @@ def _settle_recorded(out: Path) -> list[dict[str, Any]]:
     return made
 
 
-def markdown(records: Sequence[Mapping[str, Any]]) -> str:
-    """All verdicts as Markdown: the primary claims with what limits them, then every claim of each study."""
-    studies = list(dict.fromkeys(record["study"] for record in records))
-    parts = ["# Verdicts", "## Primary claims", _summary(records, studies)]
-    for study in studies:
-        own = [record for record in records if record["study"] == study]
-        parts += [f"## {study} ({own[0]['profile']} profile)", _claims(own)]
+def markdown(records: Sequence[Mapping[str, Any]], notes: Mapping[str, str] | None = None) -> str:
+    """All verdicts as Markdown: one row per study with its primary claim, then every claim of each study.
+
+    Args:
+        records: Verdicts as plain values.
+        notes: What to add about a study, by its name.
+    """
+    notes = notes or {}
+    studies: dict[str, list[Mapping[str, Any]]] = {}
+    for record in records:
+        studies.setdefault(record["study"], []).append(record)
+    parts = ["# Verdicts", "## Primary claims", _summary(studies, notes)]
+    for study, own in studies.items():
+        parts += [f"## {_heading(study, own)}", _claims(own)]
+        remarks = [f"- `{record['claim']}`: {text}" for record in own for text in _remarks(record)]
+        parts += ["\n".join(remarks)] if remarks else []
+        parts += [notes[study]] if study in notes else []
     return "\n\n".join(parts) + "\n"
 
 
-def _summary(records: Sequence[Mapping[str, Any]], studies: Sequence[str]) -> str:
-    """A row a study: its primary claim, whether its controls hold, and which of its other claims do not."""
-    head = ["study", "primary claim", "verdict", "effect [95 % interval]", "margin", "n"]
+def _summary(studies: Mapping[str, Sequence[Mapping[str, Any]]], notes: Mapping[str, str]) -> str:
+    """One row per study: question, main claim, whether it holds, effect, and how many of all claims hold."""
     rows = []
-    for study in studies:
-        own = [record for record in records if record["study"] == study]
-        controls = [record for record in own if record["role"] != "claim"]
-        failed = [record for record in controls if not _holds(record)]
-        held = f"all {len(controls)} hold" if not failed else f"not held: {_named(failed)}"
-        others = [record for record in own if record["role"] == "claim" and not record["primary"]]
-        open_ = [record for record in others if not _holds(record)]
-        for record in own:
-            if record["primary"]:
-                rows.append([study, record["statement"], *_result(record), held, _named(open_) or "-"])
-    return _lines([*head, "preconditions, controls", "further claims that do not hold"], rows)
+    for study, own in studies.items():
+        asked = [record for record in own if record["role"] == "claim"]
+        main = next((record for record in asked if record["primary"]), (asked or own)[0])
+        where = f"verdicts.md#{_anchor(_heading(study, own))}"
+        holds = f"{_answer(main)}; but see the [note]({where})" if study in notes else _answer(main)
+        held = f"[{sum(map(_holds, own))} of {len(own)}]({where})"
+        question = f"[{study}]({study}/): {_question(study)}"
+        rows.append([question, _short(main["statement"]), holds, _effect(main), held])
+    head = ["study and its question", "main claim", "does the claim hold?"]
+    return _lines([*head, "effect [95 % interval]", "claims that hold"], rows)
+
+
+def _answer(record: Mapping[str, Any]) -> str:
+    """Whether a claim holds, in words."""
+    if _holds(record):
+        return "**yes**"
+    if record["verdict"] == "equivalent":
+        return "**no**: too small to matter"
+    return "**undecided**" if record["verdict"] == "inconclusive" else "**no**"
+
+
+def _question(study: str) -> str:
+    """The question that a study asks; empty for a study that is not installed."""
+    try:
+        return (find("studies", study).__doc__ or "").strip().splitlines()[0]
+    except (BadInput, IndexError):
+        return ""
+
+
+def _short(statement: str) -> str:
+    """A statement without what it has in parentheses."""
+    return re.sub(r" \([^()]*(?:\([^()]*\)[^()]*)*\)", "", statement)
+
+
+def _heading(study: str, records: Sequence[Mapping[str, Any]]) -> str:
+    return f"{study} ({records[0]['profile']} profile)"
+
+
+def _anchor(heading: str) -> str:
+    """The anchor that Markdown gives a heading."""
+    return re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-")
 
 
 def _holds(record: Mapping[str, Any]) -> bool:
@@ -125,31 +241,40 @@ def _holds(record: Mapping[str, Any]) -> bool:
     return record["verdict"] == ("equivalent" if record["direction"] == "equivalent" else "supported")
 
 
-def _named(records: Iterable[Mapping[str, Any]]) -> str:
-    return ", ".join(f"`{record['claim']}` ({record['verdict']})" for record in records)
+def _is_long(statement: str) -> bool:
+    return len(statement.split()) > LONGEST
+
+
+def _remarks(record: Mapping[str, Any]) -> list[str]:
+    """What stands below the table: a note of the verdict, and a statement that is too long for a cell."""
+    whole = [f"in full: {record['statement']}"] if _is_long(record["statement"]) else []
+    return whole + ([f"{record['note']}."] if record["note"] else [])
 
 
 def _claims(records: Iterable[Mapping[str, Any]]) -> str:
     rows = []
     for record in records:
         role = "" if record["role"] == "claim" else f"{record['role'].capitalize()}: "
-        statement = f"{role}{record['statement']}"
+        text = record["statement"]
+        statement = f"{role}{_short(text) if _is_long(text) else text}"
         if record["primary"]:
             statement = f"**{statement}** (primary)"
-        if record["note"]:
-            statement += f" *{record['note']}*"
         rows.append([f"`{record['claim']}`", statement, *_result(record)])
     return _lines(["claim", "in words", "verdict", "effect [95 % interval]", "margin", "n"], rows)
 
 
 def _result(record: Mapping[str, Any]) -> list[str]:
-    low, high = record["interval"]
     return [
         record["verdict"],
-        f"{_number(record['effect'])} [{_number(low)}, {_number(high)}]",
+        _effect(record),
         f"{record['direction']} {record['margin']:g}",
         str(record["replicates"]),
     ]
+
+
+def _effect(record: Mapping[str, Any]) -> str:
+    low, high = record["interval"]
+    return f"{_number(record['effect'])} [{_number(low)}, {_number(high)}]"
 
 
 def _lines(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -5,78 +5,82 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from recombine.cli.commands import existing_store, plan_document, use_cache, what_is_left
-from recombine.cli.engines import EngineOptions
-from recombine.cli.output import Told, console, errors, message, print_json, table
-from recombine.cli.progress import TerminalProgress
-from recombine.cli.tables import check_table, write_table
-from recombine.engines.base import Engine, plan
+from cyclopts import Parameter
+
+from recombine.cli.engines import THIS_PROCESS, EngineOptions
+from recombine.cli.options import DEFAULT_STORE, DryOption, JsonOption, Overrides, StoreOption
+from recombine.cli.output import CheckFailed, answer, console, errors, message, print_json, say, table
+from recombine.cli.run import check_failed, existing_store, plan_document, what_is_left
 from recombine.errors import BadInput, StoreError
-from recombine.store.requests import requests
-from recombine.store.store import Store
-from recombine.studies.resume import Task, understood, wanted
-from recombine.studies.sweep_file import SweepFile
-from recombine.studies.sweep_yaml import read_sweep
-from recombine.studies.sweeps import run_sweep
+
+# Imported in the functions: `--help` does not load JAX.
+if TYPE_CHECKING:
+    from recombine.design.resume import Task
+    from recombine.design.sweeps.grid import SweepFile
+    from recombine.engines.base import Engine
+    from recombine.store.store import Store
 
 
-def sweep_command(
+def sweep(
     file: Path,
-    overrides: Sequence[str],
-    out: Path | None,
-    store_path: Path,
-    engines: EngineOptions,
-    *,
-    as_json: bool,
-    dry_run: bool,
+    *overrides: Overrides,
+    out: Annotated[Path | None, Parameter(name=("--out", "-o"))] = None,
+    store_path: StoreOption = DEFAULT_STORE,
+    as_json: JsonOption = False,
+    dry_run: DryOption = False,
+    engines: EngineOptions = THIS_PROCESS,
 ) -> None:
-    """Run a sweep from its file."""
-    sweep = _read(file, overrides)
-    configs = [config for config, _ in sweep.runs()]
+    """Train and measure every cell of a grid over any settings, with replicates.
+
+    Args:
+        file: A YAML file: base, grid, cases, replicates, measure.
+        out: Also write one row a run: .csv, .parquet or .jsonl.
+    """
+    from recombine.cli.tables import check_table, write_table
+    from recombine.design.sweeps.run import run_sweep
+    from recombine.engines.base import plan
+    from recombine.store.store import Store
+    from recombine.training.progress import ProgressDisplay
+
+    read = _read(file, overrides)
+    configs = [config for config, _ in read.runs()]
     if out is not None:
         check_table(out)
     engine = engines.make()
     if dry_run:
-        ahead = plan(existing_store(store_path), configs, sweep.measurements())
+        ahead = plan(existing_store(store_path), configs, read.measurements())
         if not as_json:
-            console().print(_cells_ahead(sweep))
+            names, rows = [*read.cells[0].labels], [(*cell.labels.values(), len(cell.runs)) for cell in read.cells]
+            say(table(f"{read.name}: {len(rows)} cells", [*names, "runs"], rows, left=max(1, len(names))))
         document = plan_document(ahead, configs, as_json)
         if as_json:
-            print_json(document | {"cells": [cell.labels for cell in sweep.cells]})
+            print_json(document | {"cells": [cell.labels for cell in read.cells]})
         return
     store = Store(store_path)
-    use_cache()
     if not as_json:
-        ahead = plan(store, configs, sweep.measurements())
+        ahead = plan(store, configs, read.measurements())
         errors().print(what_is_left(ahead), highlight=False)
-    with TerminalProgress(quiet=as_json) as progress:
-        result = run_sweep(sweep, store, engine, progress, overrides)
+    with ProgressDisplay(quiet=as_json) as progress:
+        result = run_sweep(read, store, engine, progress, overrides)
     if out is not None:
         write_table(result.runs, out)
-    if as_json:
-        print_json(
-            {
-                "name": result.name,
-                "cells": result.cells.to_dict("records"),
-                "sweep": dataclasses.asdict(result.sweep),
-                "store": str(store_path),
-                "out": None if out is None else str(out),
-                "problems": store.problems,
-            }
-        )
-    else:
-        title = f"{result.name}: means over {sweep.replicates} replicates"
-        rows, left = result.cells.itertuples(index=False), max(1, len(sweep.cells[0].labels))
-        console().print(table(title, list(result.cells.columns), rows, left=left))
-        if out is not None:
-            console().print(f"runs: {out}", highlight=False, markup=False)
-    _tell_failed(result.sweep.failed)
+    document = {"name": result.name, "cells": result.cells.to_dict("records")}
+    document |= {"sweep": dataclasses.asdict(result.sweep), "store": str(store_path)}
+    document |= {"out": None if out is None else str(out), "problems": store.problems}
+    title = f"{result.name}: means over {read.replicates} replicates"
+    rows, left = result.cells.itertuples(index=False), max(1, len(read.cells[0].labels))
+    answer(as_json, document, table(title, list(result.cells.columns), rows, left=left))
+    if out is not None and not as_json:
+        say(f"runs: {out}")
+    check_failed(result.sweep.failed)
 
 
 def _read(file: Path, overrides: Sequence[str]) -> SweepFile:
     """The sweep of a file; errors in its cells name the file too."""
+    from recombine.design.sweeps.yaml_file import read_sweep
+
     sweep = read_sweep(file)
     try:
         sweep = sweep.changed(overrides)
@@ -86,24 +90,20 @@ def _read(file: Path, overrides: Sequence[str]) -> SweepFile:
     return sweep
 
 
-def _cells_ahead(sweep: SweepFile) -> Any:
-    names = list(sweep.cells[0].labels)
-    rows = [(*cell.labels.values(), len(cell.runs)) for cell in sweep.cells]
-    return table(f"{sweep.name}: {len(rows)} cells", [*names, "runs"], rows, left=max(1, len(names)))
-
-
-def _tell_failed(failed: Sequence[str]) -> None:
-    if failed:
-        raise Told(
-            f"{len(failed)} runs failed: {', '.join(failed[:5])}.",
-            fix="`recombine show RUN` says at which step; a lower rate often helps",
-        )
-
-
-def resume_command(
-    names: Sequence[str], store_path: Path, engines: EngineOptions, *, as_json: bool, dry_run: bool
+def resume(
+    *names: str,
+    store_path: StoreOption = DEFAULT_STORE,
+    as_json: JsonOption = False,
+    dry_run: DryOption = False,
+    engines: EngineOptions = THIS_PROCESS,
 ) -> None:
-    """Finish what was begun."""
+    """Finish the studies and sweeps that were begun in a store.
+
+    Args:
+        names: Studies and sweeps; by default all that are not done.
+    """
+    from recombine.store.store import Store
+
     engine = engines.make()
     Store(store_path, create=False)  # There must be one: nothing is resumed in a new folder.
     store = Store(store_path, create=not dry_run)
@@ -119,7 +119,6 @@ def resume_command(
     }
     failed: list[str] = []
     if not dry_run:
-        use_cache()
         resumed = []
         for task in left:
             try:
@@ -134,9 +133,9 @@ def resume_command(
         failed = [run_id for one in resumed for run_id in one["failed"]]
     if as_json:
         print_json(document)
-    _tell_failed(list(dict.fromkeys(failed)))
+    check_failed(list(dict.fromkeys(failed)))
     if strange:
-        raise Told(
+        raise CheckFailed(
             f"{len(strange)} of what was asked cannot be resumed.",
             fix="ask again with this version: `recombine run` or `recombine sweep`",
         )
@@ -144,6 +143,8 @@ def resume_command(
 
 def _tasks(store: Store, names: Sequence[str]) -> tuple[list[Task], list[str]]:
     """What was asked and is understood, and why the rest is not."""
+    from recombine.design.resume import understood, wanted
+
     tasks, strange = [], []
     for request in wanted(store, names):
         try:
@@ -153,41 +154,32 @@ def _tasks(store: Store, names: Sequence[str]) -> tuple[list[Task], list[str]]:
     return tasks, strange
 
 
-def _say_what_is_left(
-    store: Store, tasks: Sequence[Task], left: Sequence[Task], strange: Sequence[str]
-) -> None:
+def _say_what_is_left(store: Store, tasks: Sequence[Task], left: Sequence[Task], strange: Sequence[str]) -> None:
+    from recombine.store.requests import requests
+
     for reason in strange:
         message(f"warning: {reason}", style="yellow")
     if not requests(store):
-        console().print(
-            f"Nothing was asked of {store.path} yet: nothing to resume.", highlight=False, markup=False
-        )
+        say(f"Nothing was asked of {store.path} yet: nothing to resume.")
     elif tasks and not left:
         what = f"{tasks[0].name} is" if len(tasks) == 1 else f"all {len(tasks)} studies and sweeps are"
-        console().print(f"Nothing to resume: {what} complete.", highlight=False, markup=False)
+        say(f"Nothing to resume: {what} complete.")
     elif left:
-        rows = [
-            (
-                task.name,
-                task.request["request"],
-                f"{task.ahead.done + task.ahead.failed} of {task.ahead.runs}",
-                task.ahead.measurements,
-            )
-            for task in left
-        ]
+        rows = []
+        for task in left:
+            stored = f"{task.ahead.done + task.ahead.failed} of {task.ahead.runs}"
+            rows.append((task.name, task.request["request"], stored, task.ahead.measurements))
         columns = ["incomplete", "", "runs in the store", "measurements left"]
         console().print(table(f"To be finished in {store.path}", columns, rows, left=2))
 
 
 def _finish(task: Task, store: Store, engine: Engine, as_json: bool) -> dict[str, Any]:
+    from recombine.training.progress import ProgressDisplay
+
     if not as_json:
         errors().print(f"\n{task.name}", style="bold", highlight=False, markup=False)
-    with TerminalProgress(quiet=as_json) as progress:
+    with ProgressDisplay(quiet=as_json) as progress:
         done = task.finish(store, engine, progress)
     if not as_json:
-        console().print(
-            f"{task.name} is done: {done.trained} runs trained, {done.measured} measurements made.",
-            highlight=False,
-            markup=False,
-        )
+        say(f"{task.name} is done: {done.trained} runs trained, {done.measured} measurements made.")
     return {"name": task.name, "request": task.request["request"]} | dataclasses.asdict(done)

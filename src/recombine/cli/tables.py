@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,19 @@ def check_table(path: Path) -> None:
         raise BadInput(f"The folder {path.parent} of the table does not exist.", fix="make it first")
 
 
+def check_folder(path: Path | None) -> None:
+    """BadInput, before anything is computed, if tables cannot be written there."""
+    if path is not None and path.exists() and not path.is_dir():
+        raise BadInput(f"{path} is a file.", fix="name a folder for the tables")
+
+
+def write_tables(frames: Mapping[str, pd.DataFrame], folder: Path) -> list[str]:
+    """Write frames as CSV files into a folder, and return their names."""
+    with explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    return [str(write_table(frame, folder / f"{name}.csv")) for name, frame in frames.items()]
+
+
 def write_table(frame: pd.DataFrame, path: Path) -> Path:
     """Write a frame in the form that the file's name asks for."""
     part = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.part")
@@ -38,9 +52,7 @@ def write_table(frame: pd.DataFrame, path: Path) -> Path:
                 _of_one_type(frame).to_parquet(part, index=False)
             else:
                 rows = (finite(_plain(row)) for row in frame.to_dict("records"))
-                part.write_text(
-                    "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows), encoding="utf-8"
-                )
+                part.write_text("".join(json.dumps(row, allow_nan=False) + "\n" for row in rows), encoding="utf-8")
             os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)

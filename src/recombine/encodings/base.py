@@ -1,4 +1,4 @@
-"""How a model is told the combination."""
+"""Base classes of encodings: how a model is given the combination."""
 
 from __future__ import annotations
 
@@ -8,24 +8,33 @@ import equinox as eqx
 from jaxtyping import Array, Float
 
 from recombine.component import Component
-from recombine.families.base import Family, Task, Teacher
+from recombine.families.base import Family, Task, Teacher, describe
 from recombine.spaces.base import Space
 
 
 class Encoder(eqx.Module):
-    """A drawn encoding. Its arrays may differ from run to run."""
+    """A drawn encoding: a fixed map from tasks to codes. Its arrays may differ from run to run."""
 
     @abc.abstractmethod
     def __call__(self, task: Task, teacher: Teacher, key: Array) -> Float[Array, " code"]:
-        """The code of one task. The teacher and the key are for encodings that show examples of it."""
+        """The code of one task.
+
+        Args:
+            task: The task.
+            teacher: For encodings that show examples of the task.
+            key: For encodings that are random.
+        """
+
+    def __repr__(self) -> str:
+        return describe(self)
 
 
-class Reader(eqx.Module):
-    """What reads a code and is trained with the model: an embedding of tokens, a text encoder."""
+class Embedder(eqx.Module):
+    """A map from codes to features that is trained with the model: an embedding of tokens or a text encoder."""
 
     @abc.abstractmethod
     def __call__(self, code: Float[Array, " code"]) -> Float[Array, " feature"]:
-        """What the model is given in place of the code."""
+        """The features that the model sees in place of the code."""
 
 
 class Encoding(Component, abc.ABC):
@@ -33,21 +42,27 @@ class Encoding(Component, abc.ABC):
 
     @abc.abstractmethod
     def size(self, space: Space, family: Family) -> int:
-        """The length of a code. Raises BadInput if this encoding cannot serve the family."""
+        """The length of a code. Raises BadInput if this encoding does not fit the family."""
 
     @abc.abstractmethod
     def draw(self, space: Space, family: Family, key: Array) -> Encoder:
-        """The encoding of one replicate."""
+        """The encoder of one replicate.
 
-    def reader(self, space: Space, family: Family, key: Array) -> Reader | None:
-        """A reader with fresh weights, for encodings whose codes are symbols; None where the model reads the code itself."""
+        Args:
+            space: The combinations.
+            family: The family whose tasks are encoded.
+            key: Of the random numbers.
+        """
+
+    def embedder(self, space: Space, family: Family, key: Array) -> Embedder | None:
+        """An embedder with fresh weights, for encodings whose codes are symbols; None where the model sees the code itself."""
         return None
 
     def features(self, space: Space, family: Family) -> int:
-        """The numbers that the model is given for a task: those of the code, or of its reader."""
+        """The number of features that the model sees: those of the code, or of its embedder."""
         return self.size(space, family)
 
 
 def coefficient_law(family: Family) -> str:
-    """How a family draws coefficients; where it has no such setting every active constituent has a one."""
+    """How a family draws coefficients. Without such a setting every active constituent has coefficient one (`k-hot`)."""
     return getattr(family, "coefficients", "k-hot")

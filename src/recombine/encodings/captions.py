@@ -1,4 +1,4 @@
-"""An English caption of a scene, with synonyms and in varying order, read by a text encoder trained with the model."""
+"""An English caption of a scene, with synonyms and varying word order. A text encoder reads it, trained with the model."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
-from pydantic import PositiveInt, model_validator
 
-from recombine.encodings.base import Encoder, Encoding, coefficient_law
+from recombine.encodings.base import Encoder
 from recombine.encodings.script import PAD, Ids, tokenized, words_of
-from recombine.encodings.text_reader import TextReader
-from recombine.errors import BadInput
+from recombine.encodings.text_encoder import TextEncoder, TextEncoding
 from recombine.families.base import Family, Task, Teacher
-from recombine.families.scene_layout import layout_of
+from recombine.families.scenes.layout import layout_of
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
 
@@ -52,31 +50,31 @@ SYNONYMS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "texture": {"plain": ("plain", "solid"), "striped": ("striped", "stripy"), "faded": ("faded", "fading")},
 }
-"""How each value is said. The first is the one that is always used where captions do not vary."""
+"""The words for each value. The first is always used where captions do not vary."""
 
 
 GATE = 0.1
-"""The share of what a block of the text encoder finds that is added at first."""
+"""The initial gates of the text encoder's blocks."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Slot:
-    """Where a caption says the value of a factor."""
+class FactorSlot:
+    """The place of a factor's value in a caption."""
 
     factor: str
     article: bool = False
     """Whether "a" or "an" comes before it."""
 
 
-Template = tuple[str | Slot, ...]
-"""A caption in pieces: words that are always said, and what is said of factors."""
+Template = tuple[str | FactorSlot, ...]
+"""A caption in pieces: fixed words, and slots for the values of factors."""
 
 
 def templates_of(factors: Sequence[str]) -> tuple[Template, ...]:
-    """The ways to say a combination of these factors. The first is the plainest."""
+    """The templates for captions of these factors. The first is the plainest."""
     if "left shape" in factors:
         left, right = (
-            (Slot(f"{side} colour", article=True), Slot(f"{side} shape")) for side in ("left", "right")
+            (FactorSlot(f"{side} colour", article=True), FactorSlot(f"{side} shape")) for side in ("left", "right")
         )
         return (
             (*left, "left of", *right),
@@ -85,47 +83,43 @@ def templates_of(factors: Sequence[str]) -> tuple[Template, ...]:
             (*right, "to the right of", *left),
             (*left, "on the left and", *right, "on the right"),
         )
-    place = (Slot("place"),) if "place" in factors else ()
+    place = (FactorSlot("place"),) if "place" in factors else ()
     adjectives = [name for name in ("size", "texture", "colour") if name in factors]
-    thing = (*(Slot(name, article=not index) for index, name in enumerate(adjectives)), Slot("shape"))
-    listed = itertools.chain(*((",", Slot(name)) for name in adjectives))
-    return (
-        (*thing, *place),
-        (*place, "there is", *thing),
-        (Slot("shape", article=True), *place, *listed),
-    )
+    thing = (*(FactorSlot(name, article=not index) for index, name in enumerate(adjectives)), FactorSlot("shape"))
+    listed = itertools.chain(*((",", FactorSlot(name)) for name in adjectives))
+    return ((*thing, *place), (*place, "there is", *thing), (FactorSlot("shape", article=True), *place, *listed))
 
 
 @dataclasses.dataclass(frozen=True)
 class Grammar:
-    """The captions of a space: in Python as text, and as tokens."""
+    """The captions of a space, as text and as tokens."""
 
     space: ProductSpace
     templates: tuple[Template, ...]
-    said: tuple[tuple[str, ...], ...]
-    """What may be said of each constituent."""
+    synonyms: tuple[tuple[str, ...], ...]
+    """The synonyms for each constituent."""
     vocabulary: tuple[str, ...]
-    """All words. The number of the first is 1."""
+    """All words. The first has number 1."""
     length: int
-    """The words of the longest caption."""
+    """Words of the longest caption."""
 
     def captions(self, row: Sequence[int] | np.ndarray) -> tuple[str, ...]:
         """All captions of a combination."""
         names = (name for name, _ in self.space.factors)
         values = dict(zip(names, map(int, row), strict=True))
-        made = []
+        captions = []
         for template in self.templates:
-            ways = [(piece,) if isinstance(piece, str) else self.words(piece, values) for piece in template]
-            made += [" ".join(pieces).replace(" ,", ",") for pieces in itertools.product(*ways)]
-        return tuple(made)
+            choices = [(piece,) if isinstance(piece, str) else self.words(piece, values) for piece in template]
+            captions += [" ".join(pieces).replace(" ,", ",") for pieces in itertools.product(*choices)]
+        return tuple(captions)
 
-    def words(self, slot: Slot, values: Mapping[str, int]) -> tuple[str, ...]:
-        """What may be said at a slot."""
-        said = self.said[values[slot.factor]]
-        return tuple(map(with_article, said)) if slot.article else said
+    def words(self, slot: FactorSlot, values: Mapping[str, int]) -> tuple[str, ...]:
+        """The possible words at a slot."""
+        synonyms = self.synonyms[values[slot.factor]]
+        return tuple(map(with_article, synonyms)) if slot.article else synonyms
 
     def tokenize(self, text: str) -> Ids:
-        """The numbers of a text's words."""
+        """The tokens of a text."""
         return tokenized(text, self.vocabulary, "caption")
 
 
@@ -135,80 +129,69 @@ def with_article(words: str) -> str:
 
 
 def grammar_of(space: Space, varied: bool = True) -> Grammar:
-    """The captions of a space of scenes; where they are not varied, one for each combination."""
+    """The captions of a space of scenes.
+
+    Args:
+        space: A space of scenes.
+        varied: Whether all synonyms and templates are used, or one caption for each combination.
+    """
     layout_of(space)
     assert isinstance(space, ProductSpace)
     names = [name for name, _ in space.factors]
     every = [SYNONYMS[name.split()[-1]][value] for name, values in space.factors for value in values]
-    said = tuple(every if varied else [words[:1] for words in every])
+    synonyms = tuple(every if varied else [words[:1] for words in every])
     templates = templates_of(names)[: None if varied else 1]
-    spoken = [*itertools.chain(*said), *itertools.chain(*(map(with_article, words) for words in said))]
+    phrases = [*itertools.chain(*synonyms), *itertools.chain(*(map(with_article, words) for words in synonyms))]
     fixed = [piece for template in templates for piece in template if isinstance(piece, str)]
-    vocabulary = sorted(set(itertools.chain(*map(words_of, [*spoken, *fixed]))))
-    grammar = Grammar(space, templates, said, tuple(vocabulary), 0)
-    # The longest words of every factor, in every template: no caption is longer.
+    vocabulary = sorted(set(itertools.chain(*map(words_of, [*phrases, *fixed]))))
+    grammar = Grammar(space, templates, synonyms, tuple(vocabulary), 0)
+    # No caption is longer than those with the longest synonyms of every factor.
     longest = [
-        offset + max(range(level), key=lambda value, offset=offset: _most(said[offset + value]))
+        offset + max(range(level), key=lambda value, offset=offset: _longest(synonyms[offset + value]))
         for offset, level in zip(space.offsets, space.levels, strict=True)
     ]
     length = max(len(words_of(caption)) for caption in grammar.captions(longest))
     return dataclasses.replace(grammar, length=length)
 
 
-def _most(said: Sequence[str]) -> int:
-    return max(len(words_of(words)) for words in said)
+def _longest(synonyms: Sequence[str]) -> int:
+    return max(len(words_of(words)) for words in synonyms)
 
 
 class CaptionEncoder(Encoder):
-    """Draws a template and the words of each factor, and shows the numbers of the words, padded at the end."""
+    """Draws a template and a synonym for each factor. The code is the tokens of the caption, padded at the end."""
 
-    said: Int[Array, "article width synonym longest"]
-    """What may be said of each constituent, without and with an article, padded in both directions."""
+    phrases: Int[Array, "article width synonym longest"]
+    """The tokens of the synonyms of each constituent, without and with an article, padded in both directions."""
     synonyms: Int[Array, " width"]
-    """How many there are of each."""
+    """Number of synonyms of each constituent."""
     templates: Int[Array, "template word"]
-    """Where each word of a caption is found: among all words, then in what is said of the factors in turn."""
+    """The source of each word of a caption: an index into all words, followed by the drawn synonyms of the factors."""
     words: int = eqx.field(static=True)
-    """How many words there are, the pad among them."""
+    """Number of words, with the pad."""
     length: int = eqx.field(static=True)
 
     def __call__(self, task: Task, teacher: Teacher, key: Array) -> Float[Array, " code"]:
         by_template, by_word = jax.random.split(key)
-        parts = task.combination
-        synonym = jax.random.randint(by_word, parts.shape, 0, self.synonyms[parts])
-        heard = jnp.concatenate([jnp.arange(self.words), self.said[:, parts, synonym].ravel()])
-        ids = heard[self.templates[jax.random.randint(by_template, (), 0, len(self.templates))]]
-        # Pads inside the caption go to its end; words keep their order.
-        moved = ids[jnp.argsort(ids == PAD, stable=True)]
-        return moved[: self.length].astype(jnp.float32)
+        row = task.combination
+        synonym = jax.random.randint(by_word, row.shape, 0, self.synonyms[row])
+        source = jnp.concatenate([jnp.arange(self.words), self.phrases[:, row, synonym].ravel()])
+        tokens = source[self.templates[jax.random.randint(by_template, (), 0, len(self.templates))]]
+        # Pads inside the caption move to its end; words keep their order.
+        caption = tokens[jnp.argsort(tokens == PAD, stable=True)]
+        return caption[: self.length].astype(jnp.float32)
 
 
-class Captions(Encoding):
-    """The model sees a caption, drawn from all that say the combination. For spaces of scenes: see the family `scenes`."""
+class Captions(TextEncoding):
+    """The model sees a random caption of the combination. For spaces of scenes; see the family `scenes`."""
 
     kind: Literal["captions"] = "captions"
     varied: bool = True
-    """Whether words and their order vary; otherwise every combination has one caption."""
-    width: PositiveInt = 64
-    """Numbers in the vector of a word, and in what the model is given."""
-    layers: PositiveInt = 1
-    """Blocks of the text encoder."""
-    heads: PositiveInt = 4
-    """Heads of attention; they divide the width."""
-
-    @model_validator(mode="after")
-    def _divides(self) -> Captions:
-        if self.width % self.heads:
-            raise ValueError(f"heads must divide width, got width={self.width} and heads={self.heads}")
-        return self
+    """Whether words and their order vary. Otherwise every combination has one caption."""
 
     def grammar(self, space: Space, family: Family) -> Grammar:
-        """The captions of a space: in Python as text, and as tokens."""
-        if coefficient_law(family) != "k-hot":
-            raise BadInput(
-                f"Captions do not tell coefficients; those of this family are {coefficient_law(family)}.",
-                fix="family=scenes, or encoding=token-embedding",
-            )
+        """The captions of a space, as text and as tokens."""
+        self.refuse_coefficients(family, "family=scenes")
         return grammar_of(space, self.varied)
 
     def size(self, space: Space, family: Family) -> int:
@@ -216,40 +199,35 @@ class Captions(Encoding):
 
     def draw(self, space: Space, family: Family, key: Array) -> CaptionEncoder:
         grammar = self.grammar(space, family)
-        said = [
-            [[grammar.tokenize(change(words)) for words in synonyms] for synonyms in grammar.said]
+        phrases = [
+            [[grammar.tokenize(change(words)) for words in synonyms] for synonyms in grammar.synonyms]
             for change in (str, with_article)
         ]
-        synonyms = [len(words) for words in grammar.said]
-        longest = max(len(ids) for table in said for row in table for ids in row)
+        synonyms = [len(words) for words in grammar.synonyms]
+        longest = max(len(ids) for table in phrases for row in table for ids in row)
         table = np.full((2, space.width, max(synonyms), longest), PAD, np.int32)
-        for place in itertools.product(range(2), range(space.width)):
-            for number, ids in enumerate(said[place[0]][place[1]]):
-                table[*place, number, : len(ids)] = ids
+        for article, constituent in itertools.product(range(2), range(space.width)):
+            for number, ids in enumerate(phrases[article][constituent]):
+                table[article, constituent, number, : len(ids)] = ids
         return CaptionEncoder(
-            said=jnp.asarray(table),
+            phrases=jnp.asarray(table),
             synonyms=jnp.array(synonyms, jnp.int32),
-            templates=jnp.asarray(_places(grammar, longest)),
+            templates=jnp.asarray(_sources(grammar, longest)),
             words=len(grammar.vocabulary) + 1,
             length=grammar.length,
         )
 
-    def reader(self, space: Space, family: Family, key: Array) -> TextReader:
+    def embedder(self, space: Space, family: Family, key: Array) -> TextEncoder:
         grammar = self.grammar(space, family)
-        reader = TextReader.draw(
-            len(grammar.vocabulary), grammar.length, self.width, self.layers, self.heads, key
-        )
-        # At first a caption is nearly the mean of its words, which tells every factor apart from the others. What blocks
-        # add all at once mixes them before anything is learned, and networks then compose far worse.
-        gated = [dataclasses.replace(block, gates=jnp.full(2, GATE)) for block in reader.blocks]
-        return dataclasses.replace(reader, blocks=tuple(gated))
-
-    def features(self, space: Space, family: Family) -> int:
-        return self.width
+        encoder = TextEncoder.draw(len(grammar.vocabulary), grammar.length, self.width, self.layers, self.heads, key)
+        # With small gates a caption is at first nearly the mean of its words, which keeps the factors apart. Ungated blocks
+        # mix the factors before anything is learned, and networks then compose far worse.
+        gated = [dataclasses.replace(block, gates=jnp.full(2, GATE)) for block in encoder.blocks]
+        return dataclasses.replace(encoder, blocks=tuple(gated))
 
 
-def _places(grammar: Grammar, longest: int) -> Int[np.ndarray, "template word"]:
-    """Where the encoder finds each word of a caption, template by template; pads at the end."""
+def _sources(grammar: Grammar, longest: int) -> Int[np.ndarray, "template word"]:
+    """The source of each word of a caption, for each template; see `CaptionEncoder.templates`."""
     factors = [name for name, _ in grammar.space.factors]
     rows: list[list[int]] = []
     for template in grammar.templates:

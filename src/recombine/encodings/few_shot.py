@@ -1,4 +1,4 @@
-"""Fresh examples of the task, side by side: the task is shown and never named."""
+"""Fresh examples of the task: the task is shown, never named."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from recombine.spaces.base import Space
 
 
 class FewShotEncoder(Encoder):
-    """Shows (x, y), (x, y), ...; zeros in place of an example that does not count."""
+    """The code is (x, y), (x, y), ..., with zeros in place of a masked example."""
 
     shots: int = eqx.field(static=True)
 
     def __call__(self, task: Task, teacher: Teacher, key: Array) -> Float[Array, " code"]:
-        # The key is the code's own, so these are other examples than those that the model must answer.
+        # The code has a separate key, so these are not the examples that the model must answer.
         batch = teacher.batch(task, key, self.shots)
         pairs = jnp.concatenate([batch.inputs, batch.targets], axis=1)
         return jnp.where(batch.mask[:, None] > 0, pairs, 0.0).ravel()
 
 
 class FewShot(Encoding):
-    """The model sees `shots` examples of the task with their answers (one-hot where they are classes)."""
+    """The model sees `shots` examples of the task with their targets (one-hot for classes)."""
 
     kind: Literal["few-shot"] = "few-shot"
     shots: PositiveInt = 50
-    """How many examples are shown. Where examples come in episodes, steps after the end count too."""
+    """Number of examples. In families with episodes, steps after the end of an episode count too."""
 
     def size(self, space: Space, family: Family) -> int:
         return self.shots * (family.input_size + family.output_size)

@@ -12,7 +12,7 @@ from recombine.spaces.base import Space
 
 
 class IdentityEncoder(Encoder):
-    """Shows z as it is."""
+    """The code is z."""
 
     def __call__(self, task: Task, teacher: Teacher, key: Array) -> Float[Array, " code"]:
         return task.vector

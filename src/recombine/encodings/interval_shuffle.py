@@ -1,4 +1,4 @@
-"""The unit interval is cut into pieces and these are permuted: near coefficients have distant codes."""
+"""The unit interval is cut into intervals that are permuted, so that near coefficients have distant codes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from recombine.families.base import Family, Task, Teacher
 from recombine.spaces.base import Space
 
 NEAR = 1e-6
-"""A number so near below a cut counts as the cut: .7 is a little less than 7/10 in floating point."""
+"""A number this little below a cut counts as the cut: .7 is slightly less than 7/10 in floating point."""
 
 
 class IntervalShuffleEncoder(Encoder):
-    """Moves every coordinate to its interval's new place and keeps the offset in the interval."""
+    """Moves each coordinate to the new place of its interval and keeps its offset in the interval."""
 
     places: Int[Array, " place"]
-    """Where each interval goes. The last entry is the number one, which stays."""
+    """The new place of each interval. The last entry is for exact ones, which stay."""
 
     def __call__(self, task: Task, teacher: Teacher, key: Array) -> Float[Array, " code"]:
         return self.forward(task.vector)
@@ -37,7 +37,7 @@ class IntervalShuffleEncoder(Encoder):
     def _move(self, values: Float[Array, " width"], places: Int[Array, " place"]) -> Float[Array, " width"]:
         intervals = len(places) - 1
         old = jnp.clip(jnp.floor((values + NEAR) * intervals), 0, intervals).astype(jnp.int32)
-        # Ones and numbers that stay are not touched by rounding.
+        # Written as a sum, so that rounding does not change ones and numbers that stay.
         return values + (places[old] - old) / intervals
 
 
@@ -46,7 +46,7 @@ class IntervalShuffle(Encoding):
 
     kind: Literal["interval-shuffle"] = "interval-shuffle"
     intervals: int = Field(default=10, ge=2, le=1000)
-    """How many intervals [0, 1] is cut into."""
+    """Number of intervals of [0, 1]."""
 
     def size(self, space: Space, family: Family) -> int:
         return space.width

@@ -19,23 +19,24 @@ LAYERS = 3
 
 
 class Coupling(eqx.Module):
-    """Leaves the first half of a vector; scales and shifts the second half, by amounts that the first decides.
+    """An affine coupling layer: the first half of a vector stays and decides how the second half is scaled and shifted.
 
-    The second half has one more where the length is odd. Its factor is between .5 and 1.5, so it can be undone.
+    The second half is longer by one where the length is odd. The scale is between .5 and 1.5, so it can be inverted.
     """
 
     weights: tuple[Float[Array, "_ _"], ...]
 
     @staticmethod
     def draw(width: int, scale: float, key: Array) -> Coupling:
+        """Random weights with standard deviation `scale`."""
         kept = width // 2
         sizes = (kept, 2 * width, 2 * width, 2 * (width - kept))
         keys = jax.random.split(key, len(sizes) - 1)
         shapes = zip(keys, itertools.pairwise(sizes), strict=True)
-        return Coupling(tuple(scale * jax.random.normal(one, shape) for one, shape in shapes))
+        return Coupling(tuple(scale * jax.random.normal(layer_key, shape) for layer_key, shape in shapes))
 
     def amounts(self, kept: Float[Array, " kept"]) -> tuple[Float[Array, " moved"], Float[Array, " moved"]]:
-        """Factor and shift of the second half."""
+        """Scale and shift of the second half."""
         *hidden, last = self.weights
         for weight in hidden:
             kept = jax.nn.sigmoid(kept @ weight)
@@ -43,18 +44,20 @@ class Coupling(eqx.Module):
         return 1 + 0.5 * jnp.tanh(factor), shift
 
     def forward(self, vector: Float[Array, " width"]) -> Float[Array, " width"]:
+        """Apply the layer."""
         kept, moved = jnp.split(vector, [len(vector) // 2])
         factor, shift = self.amounts(kept)
         return jnp.concatenate([kept, factor * moved + shift])
 
     def inverse(self, vector: Float[Array, " width"]) -> Float[Array, " width"]:
+        """Undo the layer."""
         kept, moved = jnp.split(vector, [len(vector) // 2])
         factor, shift = self.amounts(kept)
         return jnp.concatenate([kept, (moved - shift) / factor])
 
 
 class InvertibleEncoder(Encoder):
-    """Shows f(z). The second layer acts on the reversed vector, so that both halves are changed."""
+    """The code is f(z). The second layer acts on the reversed vector, so that both halves change."""
 
     layers: tuple[Coupling, ...]
 
@@ -77,8 +80,8 @@ class InvertibleEncoder(Encoder):
 class Invertible(Encoding):
     """The model sees f(z), f invertible and drawn once for each replicate.
 
-    The amounts come from a network M/2 -> 2M -> 2M -> M with sigmoids and no biases. At the published scale of its
-    weights, .1, f is so nearly affine that z can be read off linearly; 1 makes it truly nonlinear.
+    Scale and shift come from a network M/2 -> 2M -> 2M -> M with sigmoids and without biases. At the published scale of its
+    weights, .1, f is so nearly affine that z can be decoded linearly; a scale of 1 makes it nonlinear.
     """
 
     kind: Literal["invertible"] = "invertible"
@@ -90,4 +93,4 @@ class Invertible(Encoding):
 
     def draw(self, space: Space, family: Family, key: Array) -> InvertibleEncoder:
         keys = jax.random.split(key, LAYERS)
-        return InvertibleEncoder(tuple(Coupling.draw(space.width, self.scale, one) for one in keys))
+        return InvertibleEncoder(tuple(Coupling.draw(space.width, self.scale, layer_key) for layer_key in keys))

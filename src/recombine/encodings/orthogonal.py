@@ -13,7 +13,7 @@ from recombine.spaces.base import Space
 
 
 class OrthogonalEncoder(Encoder):
-    """Shows Qz."""
+    """The code is Qz."""
 
     matrix: Float[Array, "width width"]
 
@@ -22,7 +22,7 @@ class OrthogonalEncoder(Encoder):
 
 
 class Orthogonal(Encoding):
-    """The model sees Qz, Q orthonormal and uniform over all such matrices, one for each replicate."""
+    """The model sees Qz, with Q drawn uniformly from all orthonormal matrices, once for each replicate."""
 
     kind: Literal["orthogonal"] = "orthogonal"
 

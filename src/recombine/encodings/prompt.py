@@ -1,4 +1,4 @@
-"""The task in words, as its family says it. Sequence models read it themselves."""
+"""The prompt of a sequence family. Sequence models read its tokens directly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from recombine.spaces.base import Space
 
 
 class PromptEncoder(Encoder):
-    """The numbers of the prompt's tokens, padded at the end."""
+    """The code is the prompt's tokens, padded at the end."""
 
     def __call__(self, task: Task, teacher: Teacher, key: Array) -> Float[Array, " code"]:
         assert isinstance(teacher, SequenceTeacher)
@@ -23,15 +23,14 @@ class PromptEncoder(Encoder):
 
 
 class Prompt(Encoding):
-    """For families of sequences: what they say of a task."""
+    """The model sees the prompt of the task. For sequence families."""
 
     kind: Literal["prompt"] = "prompt"
 
     def size(self, space: Space, family: Family) -> int:
         if not isinstance(family, SequenceFamily):
             raise BadInput(
-                f"The family {family.kind!r} has no prompts.",
-                fix="encoding=identity, or a family of sequences",
+                f"The family {family.kind!r} has no prompts.", fix="encoding=identity, or a family of sequences"
             )
         return family.longest_prompt
 

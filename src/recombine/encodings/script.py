@@ -1,8 +1,8 @@
-"""The words of a space: its sentences as a fixed template with a phrase for each factor, and their tokens.
+"""The sentences of a space: a fixed template with a phrase for each factor, and their tokens.
 
-A family that has words of its own provides `sentence(space, constituents) -> str`, a plain Python function. Where it
-has none, a sentence names each factor and its value. Either way the template is found by changing one factor at a
-time, so the work grows with the number of constituents and not with that of their combinations.
+A family may provide `sentence(space, constituents) -> str`, a plain Python function. Without it, a sentence names each
+factor and its value. The template is found by changing one factor at a time, so the work grows with the number of
+constituents, not with the number of combinations.
 """
 
 from __future__ import annotations
@@ -20,51 +20,56 @@ from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
 
 PAD = 0
-"""The token that is no word. Words are numbered from 1."""
+"""The token for padding. Words are numbered from 1."""
 
 TRIALS = 64
-"""How many random combinations are spoken to see that the template holds."""
+"""Random combinations by which the template is checked."""
 
 Ids = tuple[int, ...]
 """Tokens: the numbers of words."""
 
 
 def words_of(text: str) -> list[str]:
-    """The words and punctuation marks of a text, in small letters."""
+    """The words and punctuation marks of a text, in lower case."""
     return re.findall(r"\w+(?:['-]\w+)*|[^\w\s]", text.lower())
 
 
 def tokenized(text: str, vocabulary: Sequence[str], what: str) -> Ids:
-    """The numbers of a text's words in a vocabulary. `what` is what such texts are called."""
+    """The tokens of a text.
+
+    Args:
+        text: The text.
+        vocabulary: The words, numbered from 1.
+        what: What such texts are called, for the error message.
+    """
     numbers = {word: number for number, word in enumerate(vocabulary, start=1)}
     words = words_of(text)
     unknown = sorted(set(words) - set(numbers))
     if unknown:
         raise BadInput(
-            f"No {what} of this space has the words {', '.join(unknown)}.",
-            fix=f"known: {', '.join(vocabulary)}",
+            f"No {what} of this space has the words {', '.join(unknown)}.", fix=f"known: {', '.join(vocabulary)}"
         )
     return tuple(numbers[word] for word in words)
 
 
 @dataclasses.dataclass(frozen=True)
 class Script:
-    """How the combinations of a space are said."""
+    """The template by which the combinations of a space become sentences."""
 
     space: ProductSpace
     family: Family
     vocabulary: tuple[str, ...]
-    """All words. The number of the first is 1."""
+    """All words. The first has number 1."""
     order: tuple[int, ...]
-    """The factors in the order in which they are spoken."""
+    """The factors in the order of the sentence."""
     fixed: tuple[Ids, ...]
-    """What is said before each factor's phrase, and after the last."""
+    """The fixed words before each factor's phrase, and after the last."""
     phrases: tuple[Ids, ...]
-    """What is said of each constituent."""
+    """The phrase of each constituent."""
 
     @property
     def length(self) -> int:
-        """The words of the longest sentence."""
+        """Words of the longest sentence."""
         longest = (max(map(len, phrases)) for phrases in self._by_factor())
         return sum(map(len, self.fixed)) + sum(longest)
 
@@ -73,22 +78,22 @@ class Script:
         return [self.phrases[offset : offset + level] for offset, level in ends]
 
     def tokenize(self, text: str) -> Ids:
-        """The numbers of a text's words."""
+        """The tokens of a text."""
         return tokenized(text, self.vocabulary, "sentence")
 
     def sentence_of(self, row: Sequence[int] | np.ndarray) -> str:
         """The sentence of a combination."""
-        return spoken(self.space, self.family, self.space.constituents(row))
+        return sentence_of(self.space, self.family, self.space.constituents(row))
 
     def compose(self, row: Sequence[int] | np.ndarray) -> Ids:
-        """The tokens of a combination's sentence by the template."""
+        """The tokens of a combination's sentence, by the template."""
         parts: list[Ids] = []
         for words, factor in zip(self.fixed, self.order, strict=False):
             parts += [words, self.phrases[int(row[factor])]]
         return tuple(itertools.chain(*parts, self.fixed[-1]))
 
 
-def spoken(space: ProductSpace, family: Family, constituents: tuple[int, ...]) -> str:
+def sentence_of(space: ProductSpace, family: Family, constituents: tuple[int, ...]) -> str:
     """The sentence of a combination: the family's own, or each factor and its value."""
     own = getattr(family, "sentence", None)
     if own is not None:
@@ -98,10 +103,10 @@ def spoken(space: ProductSpace, family: Family, constituents: tuple[int, ...]) -
 
 
 def script_of(space: Space, family: Family) -> Script:
-    """The script of a space. Raises BadInput where its combinations cannot be said by one template."""
+    """The script of a space. Raises BadInput if one template does not give the sentences of all combinations."""
     if not isinstance(space, ProductSpace):
         raise BadInput(
-            f"Sentences need a space of factors whose values have names; {space.kind!r} spaces have no words.",
+            f"Sentences need a space of factors whose values have names; {space.kind!r} spaces have no names.",
             fix="space=product with factors such as {'colour': ['red', 'blue'], 'shape': 3}, or another encoding",
         )
     variants = [_variants(space, family, factor) for factor in range(space.slots)]
@@ -128,17 +133,17 @@ def script_of(space: Space, family: Family) -> Script:
 
 
 def _variants(space: ProductSpace, family: Family, factor: int) -> list[list[str]]:
-    """The words of the sentences in which one factor has each of its values and the others their first."""
-    made = []
+    """The words of the sentences in which one factor has each of its values and the others have their first."""
+    sentences = []
     for value in range(space.levels[factor]):
-        parts = list(space.offsets)
-        parts[factor] += value
-        made.append(words_of(spoken(space, family, tuple(parts))))
-    return made
+        constituents = list(space.offsets)
+        constituents[factor] += value
+        sentences.append(words_of(sentence_of(space, family, tuple(constituents))))
+    return sentences
 
 
 def _common(sentences: list[list[str]]) -> tuple[int, int]:
-    """How many words all sentences have in common at their beginning, and at their end after that."""
+    """The number of words that all sentences have in common at the beginning, and at the end after that."""
 
     def shared(lists: list[list[str]]) -> int:
         aligned = zip(*lists, strict=False)
@@ -149,7 +154,7 @@ def _common(sentences: list[list[str]]) -> tuple[int, int]:
 
 
 def _check(script: Script, rising: bool) -> None:
-    """Values have words of their own, and the template gives the sentences of other combinations too."""
+    """Check that values have different words, and that the template gives the sentences of other combinations too."""
     for (name, values), phrases in zip(script.space.factors, script._by_factor(), strict=True):
         if len(set(phrases)) < len(phrases):
             raise BadInput(
@@ -164,6 +169,6 @@ def _check(script: Script, rising: bool) -> None:
         known = set(words_of(sentence)) <= set(script.vocabulary)
         if not (rising and known and script.compose(row) == script.tokenize(sentence)):
             raise BadInput(
-                f"The sentence {sentence!r} is not made by the template of the others.",
-                fix="let `sentence` of the family give each factor one phrase, at the same place in every sentence",
+                f"The sentence {sentence!r} does not follow the template of the others.",
+                fix="make `sentence` of the family give each factor one phrase, at the same place in every sentence",
             )

@@ -7,23 +7,21 @@ from typing import Literal
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
-from pydantic import PositiveInt, model_validator
 
-from recombine.encodings.base import Encoder, Encoding, coefficient_law
-from recombine.encodings.script import PAD, Ids, Script, script_of
-from recombine.encodings.text_reader import TextReader
-from recombine.errors import BadInput
+from recombine.encodings.base import Encoder
+from recombine.encodings.script import PAD, Script, script_of
+from recombine.encodings.text_encoder import TextEncoder, TextEncoding
 from recombine.families.base import Family, Task, Teacher
 from recombine.spaces.base import Space
 
 
 class SentenceEncoder(Encoder):
-    """Shows the numbers of the sentence's words, padded at the end."""
+    """The code is the tokens of the sentence, padded at the end."""
 
     fixed: tuple[Int[Array, " _"], ...]
-    """What is said before each factor's phrase, and after the last."""
+    """The fixed words before each factor's phrase, and after the last."""
     phrases: Int[Array, "width longest"]
-    """What is said of each constituent, padded."""
+    """The phrase of each constituent, padded."""
     order: tuple[int, ...] = eqx.field(static=True)
     length: int = eqx.field(static=True)
 
@@ -31,36 +29,20 @@ class SentenceEncoder(Encoder):
         parts: list[Array] = []
         for words, factor in zip(self.fixed, self.order, strict=False):
             parts += [words, self.phrases[task.combination[factor]]]
-        ids = jnp.concatenate([*parts, self.fixed[-1]])
-        # Pads inside the sentence go to its end; words keep their order.
-        moved = ids[jnp.argsort(ids == PAD, stable=True)]
-        return moved[: self.length].astype(jnp.float32)
+        tokens = jnp.concatenate([*parts, self.fixed[-1]])
+        # Pads inside the sentence move to its end; words keep their order.
+        sentence = tokens[jnp.argsort(tokens == PAD, stable=True)]
+        return sentence[: self.length].astype(jnp.float32)
 
 
-class Sentences(Encoding):
-    """The model sees a sentence with a phrase for each factor. For product spaces; coefficients are not told."""
+class Sentences(TextEncoding):
+    """The model sees a sentence with a phrase for each factor. For product spaces without coefficients."""
 
     kind: Literal["sentences"] = "sentences"
-    width: PositiveInt = 64
-    """Numbers in the vector of a word, and in what the model is given."""
-    layers: PositiveInt = 1
-    """Blocks of the text encoder."""
-    heads: PositiveInt = 4
-    """Heads of attention; they divide the width."""
-
-    @model_validator(mode="after")
-    def _divides(self) -> Sentences:
-        if self.width % self.heads:
-            raise ValueError(f"heads must divide width, got width={self.width} and heads={self.heads}")
-        return self
 
     def script(self, space: Space, family: Family) -> Script:
-        """The words of a space: sentences in Python, and their tokens."""
-        if coefficient_law(family) != "k-hot":
-            raise BadInput(
-                f"Sentences do not tell coefficients; those of this family are {coefficient_law(family)}.",
-                fix="family.coefficients=k-hot, or encoding=token-embedding",
-            )
+        """The sentences of a space and their tokens."""
+        self.refuse_coefficients(family, "family.coefficients=k-hot")
         return script_of(space, family)
 
     def size(self, space: Space, family: Family) -> int:
@@ -69,7 +51,7 @@ class Sentences(Encoding):
     def draw(self, space: Space, family: Family, key: Array) -> SentenceEncoder:
         script = self.script(space, family)
         longest = max(map(len, script.phrases))
-        table = [_padded(phrase, longest) for phrase in script.phrases]
+        table = [phrase + (PAD,) * (longest - len(phrase)) for phrase in script.phrases]
         return SentenceEncoder(
             fixed=tuple(jnp.array(words, jnp.int32) for words in script.fixed),
             phrases=jnp.array(table, jnp.int32).reshape(space.width, longest),
@@ -77,15 +59,6 @@ class Sentences(Encoding):
             length=script.length,
         )
 
-    def reader(self, space: Space, family: Family, key: Array) -> TextReader:
+    def embedder(self, space: Space, family: Family, key: Array) -> TextEncoder:
         script = self.script(space, family)
-        return TextReader.draw(
-            len(script.vocabulary), script.length, self.width, self.layers, self.heads, key
-        )
-
-    def features(self, space: Space, family: Family) -> int:
-        return self.width
-
-
-def _padded(phrase: Ids, length: int) -> Ids:
-    return phrase + (PAD,) * (length - len(phrase))
+        return TextEncoder.draw(len(script.vocabulary), script.length, self.width, self.layers, self.heads, key)

@@ -1,4 +1,4 @@
-"""Tokens for the active constituents and their coefficients, read through a learned embedding."""
+"""Tokens for the active constituents and their coefficients, with a learned embedding."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 from pydantic import PositiveInt
 
-from recombine.encodings.base import Encoder, Encoding, Reader
+from recombine.encodings.base import Embedder, Encoder, Encoding
 from recombine.encodings.tokens import TENTHS
 from recombine.families.base import Family, Task, Teacher
 from recombine.spaces.base import Space
 
 
 class TokenEncoder(Encoder):
-    """Shows part, tenths, part, tenths, ... of the active parts in rising order, padded with (width, 0)."""
+    """The code is constituent, tenths, constituent, tenths, ... in ascending order, padded with (width, 0)."""
 
     def __call__(self, task: Task, teacher: Teacher, key: Array) -> Float[Array, " code"]:
-        parts = task.combination.astype(task.coefficients.dtype)
-        return jnp.stack([parts, TENTHS * task.coefficients], axis=1).ravel()
+        constituents = task.combination.astype(task.coefficients.dtype)
+        return jnp.stack([constituents, TENTHS * task.coefficients], axis=1).ravel()
 
 
-class TokenReader(Reader):
-    """Two tables, for parts and for coefficients. The vectors of all tokens stand side by side."""
+class TokenEmbedder(Embedder):
+    """Two tables of vectors, for constituents and for coefficients. The vectors of all tokens are concatenated."""
 
     parts: Float[Array, "part width"]
-    """One for each constituent, and one for the pad."""
+    """One vector per constituent, and one for the pad."""
     values: Float[Array, "value width"]
-    """One for each number of tenths. What lies between two of them is read as their mixture."""
+    """One vector per number of tenths. Values in between are interpolated."""
 
     def __call__(self, code: Float[Array, " code"]) -> Float[Array, " feature"]:
         parts = jnp.round(code[0::2]).astype(jnp.int32)
@@ -42,13 +42,13 @@ class TokenReader(Reader):
 class TokenEmbedding(Encoding):
     """The model sees learned vectors of 2K tokens: the active modules and their coefficients.
 
-    This is what the raw integers of `tokens` stand for: symbols, whose order means nothing. Coefficients must be
-    in [0, 1]; continuous ones are read by interpolation.
+    The raw integers of `tokens` as symbols, whose order means nothing. Coefficients must be in [0, 1]; continuous ones are
+    interpolated.
     """
 
     kind: Literal["token-embedding"] = "token-embedding"
     width: PositiveInt = 16
-    """Numbers in the vector of one token."""
+    """Size of the vector of one token."""
 
     def size(self, space: Space, family: Family) -> int:
         return 2 * space.slots
@@ -56,9 +56,9 @@ class TokenEmbedding(Encoding):
     def draw(self, space: Space, family: Family, key: Array) -> TokenEncoder:
         return TokenEncoder()
 
-    def reader(self, space: Space, family: Family, key: Array) -> TokenReader:
+    def embedder(self, space: Space, family: Family, key: Array) -> TokenEmbedder:
         by_part, by_value = jax.random.split(key)
-        return TokenReader(
+        return TokenEmbedder(
             jax.random.normal(by_part, (space.width + 1, self.width)),
             jax.random.normal(by_value, (TENTHS + 1, self.width)),
         )

@@ -17,10 +17,10 @@ TENTHS = 10
 
 
 class TokensEncoder(Encoder):
-    """Shows 0, tenths of part 0, 1, tenths of part 1, ..."""
+    """The code is 0, tenths of constituent 0, 1, tenths of constituent 1, ..."""
 
     def __call__(self, task: Task, teacher: Teacher, key: Array) -> Float[Array, " code"]:
-        # Rounded, for ten times .6 need not be 6 in floating point.
+        # Rounded, because ten times .6 may not be 6 in floating point.
         values = jnp.round(TENTHS * task.vector)
         numbers = jnp.arange(len(values), dtype=values.dtype)
         return jnp.stack([numbers, values], axis=1).ravel()
@@ -29,9 +29,9 @@ class TokensEncoder(Encoder):
 class Tokens(Encoding):
     """The model sees 2M raw integers, the published "language".
 
-    Published: numbers and coefficients of the modules, interleaved, as integers, 2M in all. Open: their order and
-    unit. Here every module has its place, the absent ones with coefficient 0 (else z would not be linear in
-    the code, and the published linear decoder is perfect), and the unit is a tenth.
+    Published: numbers and coefficients of the modules, interleaved, as 2M integers. Not published: their order and unit.
+    Here every module has a fixed place and absent modules have coefficient 0 (otherwise z would not be linear in the code,
+    but the published linear decoder is perfect), and the unit is a tenth.
     """
 
     kind: Literal["tokens"] = "tokens"

@@ -1,4 +1,4 @@
-"""Nothing: for families whose inputs show the combination, which is what the model has to find out."""
+"""No information: for families whose inputs show the combination, which the model must find out."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from recombine.spaces.base import Space
 
 
 class UnsaidEncoder(Encoder):
-    """Says the same of every task."""
+    """The code is the same for every task."""
 
     def __call__(self, task: Task, teacher: Teacher, key: Array) -> Float[Array, " code"]:
         return jnp.zeros(1)
 
 
 class Unsaid(Encoding):
-    """The model is told nothing of the task: its code is a zero, whatever the combination."""
+    """The model gets no information about the task: the code is always a zero."""
 
     kind: Literal["unsaid"] = "unsaid"
 

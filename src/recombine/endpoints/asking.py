@@ -1,4 +1,4 @@
-"""Many questions, several at once; what was answered is kept, what was not is asked again next time."""
+"""Asks many questions, several at once. Answers are kept; failed questions are asked again next time."""
 
 from __future__ import annotations
 
@@ -10,126 +10,125 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from recombine.endpoints.chat import SHORTEST_KEY, NoAnswer, Silent
-from recombine.endpoints.kept import Kept
+from recombine.endpoints.answer_cache import AnswerCache
+from recombine.endpoints.chat import SHORTEST_KEY, RequestFailed, Unavailable
 from recombine.errors import BadInput
-from recombine.language.answers import KEPT, is_right
+from recombine.language.answers import MAX_STORED, is_right
 from recombine.language.items import Item
 from recombine.plain import plain
 
 if TYPE_CHECKING:
-    from recombine.audit.audit import On
+    from recombine.audit.audit import OnProgress
 
 Ask = Callable[[str], Any]
-"""From a prompt to the model's words. It may raise anything: that is recorded, and the others are asked."""
+"""From a prompt to the model's answer. It may raise anything: the error is recorded, and the other items are asked."""
 GIVE_UP = 3
-"""So many items in a row to which nobody said anything, and the model counts as gone. As long as nothing at all was
-answered, failures of any kind count: what is wrong with each of the first questions is wrong with all."""
+"""After this many items in a row without a reply, no more are asked. As long as nothing was answered, failures of any
+kind count: an error on each of the first questions probably affects all."""
 SECRET = ("KEY", "TOKEN", "SECRET", "PASSWORD")
-"""What the names of variables of the environment have in them whose values are kept out of files."""
+"""Environment variables with one of these words in their name are secret: their values are removed from texts."""
 ERROR = 300
-"""Characters of an error that are kept."""
+"""Most characters of an error that are kept."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Said:
-    """What came of one question."""
+class Reply:
+    """The outcome of one question."""
 
     text: str | None
-    """The model's words; None where there are none."""
+    """The model's answer; None if there is none."""
     error: str = ""
-    silent: bool = False
-    """Nobody was there, or not for us."""
+    unavailable: bool = False
+    """The model could not be reached, or refused the key."""
 
 
 def ask_items(
-    items: Sequence[Item], ask: Ask, kept: Kept, *, at_once: int = 1, on: On | None = None
+    items: Sequence[Item], ask: Ask, cache: AnswerCache, *, at_once: int = 1, on: OnProgress | None = None
 ) -> list[str]:
-    """Asks what `kept` has no answer to, writes each answer down as it comes, and says in sentences what is missing.
+    """Ask all items that have no answer in the cache, and store each answer as soon as it arrives.
 
-    Items that failed before come last, so that a few bad ones do not keep the others waiting, and the next ones are
-    asked when this is called again after it gave up.
+    Items that failed before come last, so that a few bad ones do not block the others.
+
+    Args:
+        items: The items to ask.
+        ask: The model.
+        cache: Where answers are read and stored.
+        at_once: The number of questions in parallel.
+        on: Called with the progress.
+
+    Returns:
+        Sentences about the items without an answer. Empty if all are answered.
     """
     if at_once < 1:
-        raise BadInput(f"At least one question is asked at once, got {at_once}.", fix="give 1 or more")
-    held = kept.read()
+        raise BadInput(f"At least one question must be asked at once, got {at_once}.", fix="give 1 or more")
+    held = cache.read()
     waiting = [item for item in items if not answered(held.get(item.name))]
     waiting.sort(key=lambda item: item.name in held)
     failures: list[str] = []
-    done, silent, gave_up = 0, 0, ""
+    done, unavailable, gave_up = 0, 0, ""
     none_yet = not any(answered(held.get(item.name)) for item in items)
 
-    def settle(item: Item) -> Said:
-        said = _said(item, ask)
-        kept.add({"item": item.name, **_judged(item, said)})
-        return said
+    def settle(item: Item) -> Reply:
+        reply = _reply(item, ask)
+        record = {"item": item.name, "correct": None, "said": "", "error": reply.error}
+        if reply.text is not None:
+            record |= {"correct": is_right(reply.text, item.answer), "said": _cut(reply.text, MAX_STORED)}
+        cache.add(record)
+        return reply
 
-    each = _one_by_one(waiting, settle) if at_once == 1 else _at_once(waiting, settle, at_once)
-    with contextlib.closing(each):
-        for said in each:
+    replies = (settle(item) for item in waiting) if at_once == 1 else _at_once(waiting, settle, at_once)
+    with contextlib.closing(replies):
+        for reply in replies:
             done += 1
-            failures += [said.error] if said.text is None else []
-            silent = silent + 1 if said.silent else 0
-            none_yet = none_yet and said.text is None
+            failures += [reply.error] if reply.text is None else []
+            unavailable = unavailable + 1 if reply.unavailable else 0
+            none_yet = none_yet and reply.text is None
             if on is not None:
                 on("asking the model", done / len(waiting))
-            if silent >= GIVE_UP:
-                gave_up = f"nobody answered {silent} in a row"
+            if unavailable >= GIVE_UP:
+                gave_up = f"there was no reply to {unavailable} questions in a row"
             elif none_yet and done >= GIVE_UP:
-                gave_up = f"none of the first {done} got one"
+                gave_up = f"none of the first {done} was answered"
             if gave_up:
                 break
     return _notes(failures, len(waiting) - done, len(items), gave_up)
 
 
 def answered(record: dict[str, Any] | None) -> TypeGuard[dict[str, Any]]:
-    """Whether a record is that of an answer."""
+    """The record is an answer, not a failure."""
     return record is not None and isinstance(record.get("correct"), bool)
 
 
 def without_secrets(text: str) -> str:
-    """The text without the values of variables that are called keys, tokens, secrets or passwords."""
+    """The text without the values of environment variables for keys, tokens, secrets and passwords."""
     for name, value in os.environ.items():
         if len(value) >= SHORTEST_KEY and any(word in name.upper() for word in SECRET):
             text = text.replace(value, "[key]")
     return text
 
 
-def _judged(item: Item, said: Said) -> dict[str, Any]:
-    if said.text is None:
-        return {"correct": None, "said": "", "error": said.error}
-    return {"correct": is_right(said.text, item.answer), "said": _cut(said.text, KEPT), "error": ""}
-
-
 def _cut(text: str, most: int) -> str:
-    """The beginning of a text, as a file can hold it: halves of characters cannot be written."""
+    """The beginning of a text without secrets, in valid UTF-8."""
     return without_secrets(text)[:most].encode("utf-8", "replace").decode()
 
 
-def _said(item: Item, ask: Ask) -> Said:
+def _reply(item: Item, ask: Ask) -> Reply:
     try:
         text = ask(item.prompt)
         if isinstance(text, (str, int, float)):
-            return Said(str(text))
-        return Said(None, f"the answer is a {type(text).__name__}, not text")
-    except NoAnswer as error:
-        return Said(None, _cut(str(error), ERROR), isinstance(error, Silent))
-    # Somebody else's model may raise anything, and may mean to end its own program.
+            return Reply(str(text))
+        return Reply(None, f"the answer is a {type(text).__name__}, not text")
+    except RequestFailed as error:
+        return Reply(None, _cut(str(error), ERROR), isinstance(error, Unavailable))
+    # A user's function may raise anything, and may try to end the program.
     except (Exception, SystemExit) as error:  # noqa: BLE001
-        return Said(None, plain(_cut(f"{type(error).__name__}: {error}", ERROR)))
+        return Reply(None, plain(_cut(f"{type(error).__name__}: {error}", ERROR)))
 
 
-def _one_by_one(items: Sequence[Item], settle: Callable[[Item], Said]) -> Generator[Said, None, None]:
-    for item in items:
-        yield settle(item)
-
-
-def _at_once(
-    items: Sequence[Item], settle: Callable[[Item], Said], threads: int
-) -> Generator[Said, None, None]:
-    """In the order in which answers come. Each is written down by the thread that got it: none waits to be kept."""
+def _at_once(items: Sequence[Item], settle: Callable[[Item], Reply], threads: int) -> Generator[Reply, None, None]:
+    """Replies in the order of their arrival. Each thread stores its replies itself, so none is lost."""
     left, lock, stop = iter(items), threading.Lock(), threading.Event()
-    found: queue.Queue[Said | BaseException | None] = queue.Queue()
+    replies: queue.Queue[Reply | BaseException | None] = queue.Queue()
 
     def work() -> None:
         try:
@@ -138,24 +137,24 @@ def _at_once(
                     item = next(left, None)
                 if item is None:
                     break
-                found.put(settle(item))
-            found.put(None)
-        except BaseException as error:  # noqa: BLE001 (raised again by whoever waits)
-            found.put(error)
+                replies.put(settle(item))
+            replies.put(None)
+        except BaseException as error:  # noqa: BLE001 (raised again by the caller)
+            replies.put(error)
 
     running = min(threads, len(items))
     for _ in range(running):
-        # An interrupted command does not wait for answers that may take minutes.
+        # Daemon threads: an interrupted command does not wait for answers that may take minutes.
         threading.Thread(target=work, daemon=True).start()
     try:
         while running:
-            one = found.get()
-            if isinstance(one, BaseException):
-                raise one
-            if one is None:
+            reply = replies.get()
+            if isinstance(reply, BaseException):
+                raise reply
+            if reply is None:
                 running -= 1
             else:
-                yield one
+                yield reply
     finally:
         stop.set()
 
@@ -164,9 +163,9 @@ def _notes(failures: list[str], left: int, items: int, gave_up: str) -> list[str
     if not failures and not left:
         return []
     kinds = list(dict.fromkeys(failures))
-    told = "; ".join(kinds[:3]) + ("; and others" if len(kinds) > 3 else "")
-    unasked = f" ({left} of them were given up, as {gave_up})" if left else ""
+    reasons = "; ".join(kinds[:3]) + ("; and others" if len(kinds) > 3 else "")
+    unasked = f" ({left} of them were not asked, because {gave_up})" if left else ""
     return [
-        f"{len(failures) + left} of {items} items have no answer{unasked}: {told.rstrip('.')}.",
-        "They are left out; the same command asks only for what is missing.",
+        f"{len(failures) + left} of {items} items have no answer{unasked}: {reasons.rstrip('.')}.",
+        "They are left out. The same command asks only the missing questions.",
     ]

@@ -1,4 +1,9 @@
-"""A model that chats behind an OpenAI-compatible endpoint: one question, one answer, patiently."""
+"""A client for OpenAI-compatible chat endpoints, with retries.
+
+It is written on urllib on purpose. httpx, on which the openai client is built, limits the time between two chunks of a
+reply, not the time or the size of a whole reply, and its retries cover failed connections only. The limits, the wording
+of errors and the removal of secrets are most of this file and would still be needed. The retries are 15 lines.
+"""
 
 from __future__ import annotations
 
@@ -14,40 +19,57 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from recombine.endpoints.replies import NotAChat, content, explanation, shortened
 from recombine.errors import BadInput
 from recombine.plain import plain
 
-TRIES = 4
+ATTEMPTS = 4
 FIRST_WAIT = 1.0
-"""Seconds before the second try; each further one waits twice as long, or as long as the endpoint asks for."""
-PATIENCE = 60.0
-"""Seconds for one try."""
+"""Seconds before the second attempt. Each further wait is twice as long, or as long as Retry-After asks for."""
+TIMEOUT = 60.0
+"""Seconds for one attempt."""
 LIMIT = 300.0
-"""Seconds for one question with all its tries and waits."""
-AGAIN = (408, 409, 425, 429, 500, 502, 503, 504)
-SHUT = (401, 403)
-"""What it says of the asker and not of the question, so that others would fare no better."""
+"""Seconds for one question, with all attempts and waits."""
+RETRIED = (408, 409, 425, 429, 500, 502, 503, 504)
+DENIED = (401, 403)
+"""Authorisation errors: every other question would fail too."""
 LARGEST = 1 << 20
-"""Bytes of an answer that are read."""
-EXPLAINED = 1 << 16
-"""Bytes of an error's explanation that are read."""
-OPEN = ("api-version", "version")
-"""What a query may hold that is no secret; values of all else are stored and told nowhere."""
+"""Most bytes of an answer that are read."""
+LARGEST_ERROR = 1 << 16
+"""Most bytes of an error reply that are read."""
+PUBLIC_PARAMETERS = ("api-version", "version")
+"""Query parameters that are not secret. The values of all others are never stored or printed."""
 SHORTEST_KEY = 6
-"""A shorter key may be an ordinary word, and is not looked for in what is said."""
+"""A shorter key may be an ordinary word, so it is not removed from texts."""
 
 
-class NoAnswer(Exception):
-    """There is none, and it does not help to wait."""
+class RequestFailed(Exception):
+    """The question got no answer, and another attempt would not help."""
 
 
-class Silent(NoAnswer):
-    """Nobody is there, or not for us."""
+class Unavailable(RequestFailed):
+    """The endpoint cannot be reached, or does not accept the key."""
 
 
 class ChatEndpoint:
-    """Asks one question at a time; several threads may ask at once. The key is read when it is sent, and never kept."""
+    """A model behind an OpenAI-compatible endpoint. Several threads may ask at once.
+
+    The key is read from the environment for each request, and never stored.
+
+    Args:
+        url: The address, for example https://host/v1. A query is sent with each request.
+        model: The name of the model.
+        key_variable: The environment variable that holds the key.
+        attempts: Most attempts per question.
+        first_wait: Seconds before the second attempt; the wait doubles each time.
+        timeout: Seconds for one attempt.
+        limit: Seconds for one question, with all attempts and waits.
+
+    Example:
+        ```python
+        chat = ChatEndpoint("http://localhost:8000/v1", "my-model", "MY_KEY")
+        chat.ask([{"role": "user", "content": "Hello"}], temperature=0)
+        ```
+    """
 
     def __init__(
         self,
@@ -55,80 +77,91 @@ class ChatEndpoint:
         model: str,
         key_variable: str,
         *,
-        tries: int = TRIES,
+        attempts: int = ATTEMPTS,
         first_wait: float = FIRST_WAIT,
-        patience: float = PATIENCE,
+        timeout: float = TIMEOUT,
         limit: float = LIMIT,
     ) -> None:
         self.base = base = address(url, key_variable)
-        """The address, without anything that could be a secret."""
+        """The address without secrets."""
         self.url = base if base.endswith("/chat/completions") else f"{base}/chat/completions"
-        """Where questions go, without the query."""
+        """The address of chat completions, without the query."""
         self._query, shown, self._hidden = _query(url)
         if shown:
             self.base = f"{base}?{shown}"
         self.fix = ""
-        """What the asker can do about the last answer, where that is known."""
+        """What the user can do about the last error, if that is known."""
         self.model = model
         self._key_variable = key_variable
-        self._tries, self._first_wait = tries, first_wait
-        self._patience, self._limit = patience, limit
-        self._opener = urllib.request.build_opener(_Stay)
+        self._attempts, self._first_wait = attempts, first_wait
+        self._timeout, self._limit = timeout, limit
+        self._opener = urllib.request.build_opener(_NoRedirect)
 
     def ask(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> str:
-        """The endpoint's words; waits and tries again where that may help. NoAnswer, or Silent, if there are none."""
+        """Ask one question. Errors that may pass are retried.
+
+        Args:
+            messages: The messages of the chat, as the API takes them.
+            options: Other fields of the request, for example `temperature`.
+
+        Returns:
+            The text of the answer.
+
+        Raises:
+            RequestFailed: The question got no answer; `Unavailable` if no other question would get one either.
+        """
         body = json.dumps({"model": self.model, "messages": list(messages), **options}).encode()
         end = time.monotonic() + self._limit
         wait = self._first_wait
-        for number in range(self._tries):
+        for attempt in range(self._attempts):
             try:
-                return self._without_key(self._once(body, end), answer=True)
-            except _Later as error:
+                return self._without_key(self._request(body, end), answer=True)
+            except _Retry as error:
                 pause = max(wait, error.wait)
-                told = self._without_key(str(error))
+                message = self._without_key(str(error))
                 if error.wait > wait and time.monotonic() + pause > end:
-                    told += f", and asks to wait for {error.wait:.0f} s"
-                if number == self._tries - 1 or time.monotonic() + pause > end:
-                    raise Silent(told) from None
+                    message += f", and asks to wait for {error.wait:.0f} s"
+                if attempt == self._attempts - 1 or time.monotonic() + pause > end:
+                    raise Unavailable(message) from None
                 time.sleep(pause)
                 wait *= 2
-            except NoAnswer as error:
+            except RequestFailed as error:
                 raise type(error)(self._without_key(str(error))) from None
         raise AssertionError
 
-    def _once(self, body: bytes, end: float) -> str:
-        began = time.monotonic()
-        patience = max(min(self._patience, end - began), 0.001)
-        where = f"{self.url}?{self._query}" if self._query else self.url
-        asked = urllib.request.Request(where, body, self._headers(), method="POST")
+    def _request(self, body: bytes, end: float) -> str:
+        start = time.monotonic()
+        timeout = max(min(self._timeout, end - start), 0.001)
+        url = f"{self.url}?{self._query}" if self._query else self.url
+        request = urllib.request.Request(url, body, self._headers(), method="POST")
         try:
-            with self._opener.open(asked, timeout=patience) as answer:
-                text = _read(answer, began + patience)
+            with self._opener.open(request, timeout=timeout) as reply:
+                text = _read(reply, start + timeout)
             return content(text)
         except urllib.error.HTTPError as error:
-            told = f"HTTP {error.code} {self._short(plain(str(error.reason)))}".strip()
-            wait = _asked_wait(error.headers.get("Retry-After"))
-            if said := self._short(_explained(error, began + patience)):
-                told += f": {said}"
+            message = f"HTTP {error.code} {self._short(plain(str(error.reason)))}".strip()
+            wait = _retry_after(error.headers.get("Retry-After"))
+            if reason := self._short(_explained(error, start + timeout)):
+                message += f": {reason}"
             error.close()
-            if error.code in AGAIN:
-                raise _Later(told, wait) from error
-            if error.code in SHUT:
-                raise Silent(f"{told}{self._shut_out()}") from error
-            raise NoAnswer(told) from error
+            if error.code in RETRIED:
+                raise _Retry(message, wait) from error
+            if error.code in DENIED:
+                raise Unavailable(f"{message}{self._denied()}") from error
+            raise RequestFailed(message) from error
         except (OSError, http.client.HTTPException) as error:
-            raise _Later(f"{type(error).__name__}: {getattr(error, 'reason', error)}") from error
+            raise _Retry(f"{type(error).__name__}: {getattr(error, 'reason', error)}") from error
         except NotAChat as error:
-            said = self._short(error.said)
-            raise NoAnswer(f"{error}: {said}" if said else str(error)) from error
-        except ValueError as error:  # A host's name that cannot be written in an address.
-            raise NoAnswer(f"{type(error).__name__}: {error}") from error
+            reason = self._short(error.explanation)
+            raise RequestFailed(f"{error}: {reason}" if reason else str(error)) from error
+        except ValueError as error:  # A host name that cannot be encoded.
+            raise RequestFailed(f"{type(error).__name__}: {error}") from error
 
-    def _shut_out(self) -> str:
-        """Whether a key was sent at all, and what can be done."""
+    def _denied(self) -> str:
+        """Whether a key was sent. Sets `fix`."""
         name = self._key_variable
         if self._key():
-            self.fix = f"see that the key in {name} is the right one"
+            self.fix = f"check that the key in {name} is correct"
             return ""
         self.fix = f"put the key into the environment: export {name}=..."
         return f" (no key was sent: {name} is not set)"
@@ -137,8 +170,8 @@ class ChatEndpoint:
         headers = {"Content-Type": "application/json"}
         if key := self._key():
             if not (key.isascii() and key.isprintable()):
-                # The library would say so too, and repeat the key.
-                raise Silent(f"the key in {self._key_variable} has signs that cannot be sent")
+                # The error of the library would repeat the key.
+                raise Unavailable(f"the key in {self._key_variable} contains characters that cannot be sent")
             headers["Authorization"] = f"Bearer {key}"
         return headers
 
@@ -146,50 +179,51 @@ class ChatEndpoint:
         return os.environ.get(self._key_variable, "").strip()
 
     def _without_key(self, text: str, answer: bool = False) -> str:
-        """An endpoint may repeat what it was sent. A word that stands in the address may be one of the answer's own."""
-        hidden = [one for one in self._hidden if not (answer and one.isalpha())]
+        """The text without secrets: an endpoint may repeat what it was sent. An answer keeps ordinary words."""
+        hidden = [value for value in self._hidden if not (answer and value.isalpha())]
         for secret in (self._key(), *hidden):
             if len(secret) >= SHORTEST_KEY:
-                # As it is, as JSON has it, and as an address has it.
+                # Verbatim, escaped in JSON, and quoted in an address.
                 for form in (secret, json.dumps(secret)[1:-1], urllib.parse.quote(secret, safe="")):
                     text = text.replace(form, "[key]")
         return text
 
     def _short(self, text: str) -> str:
-        """The beginning of what it says: cut when the key is out, as half a key would not be found."""
+        """The beginning of a text, without secrets. Secrets are removed first: half a key would not be found."""
         return shortened(self._without_key(text))
 
 
 def address(url: str, key_variable: str) -> str:
-    """The address of an endpoint, without query and last slash. BadInput if it is none, or has a key in it."""
+    """The address of an endpoint without its query and last slash. Raise `BadInput` if it is invalid or contains a key."""
     parts = _parts(url)
     if parts is None:
         shown = url.partition("?")[0]
         raise BadInput(
-            f"The endpoint {shown!r} is no address.", fix="write it whole: https://host/v1 or http://..."
+            f"The endpoint {shown!r} is not a valid address.",
+            fix="write the whole address: https://host/v1 or http://...",
         )
     if parts.username or parts.password:
-        raise BadInput("A key does not belong into the address.", fix=f"put it into {key_variable}")
+        raise BadInput("The address contains a user name or a key.", fix=f"put the key into {key_variable}")
     return urllib.parse.urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
 
 
 def _parts(url: str) -> urllib.parse.SplitResult | None:
     try:
         parts = urllib.parse.urlsplit(url)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        # What cannot be sent as it is would be refused by the library, which repeats the query.
-        good = good and url.isprintable() and " " not in url and (parts.path + parts.query).isascii()
-    except ValueError:  # A bracket that is not closed, or a port that is no number.
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        # The library refuses other characters, and repeats the query in its error.
+        valid = valid and url.isprintable() and " " not in url and (parts.path + parts.query).isascii()
+    except ValueError:  # An open bracket, or a port that is not a number.
         return None
-    return parts if good else None
+    return parts if valid else None
 
 
-def _read(answer: http.client.HTTPResponse, end: float) -> bytes:
-    """What is sent, up to a limit; one that sends a little now and then is slow too."""
-    declared = str(answer.headers.get("Content-Length", ""))
+def _read(reply: http.client.HTTPResponse, end: float) -> bytes:
+    """The body, up to a size and until a time: a server may send a few bytes now and then."""
+    declared = str(reply.headers.get("Content-Length", ""))
     most = min(int(declared), LARGEST) if declared.isdecimal() else LARGEST
     pieces, size = [], 0
-    while size < most and (piece := answer.read1(min(65_536, most - size))):
+    while size < most and (piece := reply.read1(min(65_536, most - size))):
         pieces.append(piece)
         size += len(piece)
         if time.monotonic() > end:
@@ -200,26 +234,26 @@ def _read(answer: http.client.HTTPResponse, end: float) -> bytes:
 
 
 def _explained(error: urllib.error.HTTPError, end: float) -> str:
-    """What a reply that is an error says; a redirect, which is not followed, says where it leads."""
-    place = error.headers.get("Location")
-    if 300 <= error.code < 400 and place:
-        where = plain(place.partition("?")[0])
-        return f"it leads to {where}, and redirects are not followed"
+    """The explanation in an error reply. For a redirect: its target."""
+    target = error.headers.get("Location")
+    if 300 <= error.code < 400 and target:
+        shown = plain(target.partition("?")[0])
+        return f"it redirects to {shown}, and redirects are not followed"
     body = b""
-    # What comes too late, or not whole, is not worth another error.
+    # A late or incomplete explanation is not worth another error.
     with contextlib.suppress(OSError, http.client.HTTPException):
-        while len(body) < EXPLAINED and time.monotonic() < end and (piece := error.read1(EXPLAINED)):
+        while len(body) < LARGEST_ERROR and time.monotonic() < end and (piece := error.read1(LARGEST_ERROR)):
             body += piece
     return explanation(body)
 
 
 def _query(url: str) -> tuple[str, str, list[str]]:
-    """An address's query as it is sent, as it may be stored, and the values that may not."""
+    """The query of an address as it is sent, as it may be stored, and the values that must not be stored."""
     query = urllib.parse.urlsplit(url).query
     shown, hidden = [], []
     for part in filter(None, query.split("&")):
         name, sign, value = part.partition("=")
-        if name.lower() in OPEN and sign:
+        if name.lower() in PUBLIC_PARAMETERS and sign:
             shown.append(part)
         else:
             shown.append(f"{name}=[hidden]" if sign else "[hidden]")
@@ -227,8 +261,8 @@ def _query(url: str) -> tuple[str, str, list[str]]:
     return query, "&".join(shown), hidden
 
 
-def _asked_wait(header: str | None) -> float:
-    """Seconds of a Retry-After header, which may be a date; 0 where it says nothing that can be read."""
+def _retry_after(header: str | None) -> float:
+    """The seconds of a Retry-After header, which may be a date. 0 if it cannot be read."""
     if header is None:
         return 0.0
     try:
@@ -241,16 +275,69 @@ def _asked_wait(header: str | None) -> float:
     return wait if 0 < wait < float("inf") else 0.0
 
 
-class _Later(Exception):
-    """It may help to wait."""
+class _Retry(Exception):
+    """Another attempt may help, after `wait` seconds."""
 
-    def __init__(self, told: str, wait: float = 0.0) -> None:
-        super().__init__(told)
+    def __init__(self, message: str, wait: float = 0.0) -> None:
+        super().__init__(message)
         self.wait = wait
 
 
-class _Stay(urllib.request.HTTPRedirectHandler):
-    """Goes nowhere else: the key is for this endpoint."""
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: the key is for this endpoint only."""
 
     def redirect_request(self, *given: Any, **named: Any) -> None:
         return None
+
+
+SHOWN = 200
+"""Most characters of a server's message that are passed on."""
+EXPECTED = "choices[0].message.content"
+
+
+class NotAChat(Exception):
+    """The reply is not a chat completion. `explanation` is what the reply says."""
+
+    def __init__(self, kind: str, explanation: str) -> None:
+        super().__init__(f"the reply is not a chat completion: expected JSON with {EXPECTED}, got {kind}")
+        self.explanation = explanation
+
+
+def content(body: bytes) -> str:
+    """The text of a chat completion. Text in several pieces is joined; missing text is empty."""
+    try:
+        reply = json.loads(body)
+    except (ValueError, RecursionError):
+        empty = not body.strip()
+        kind = "a web page" if body.lstrip()[:1] == b"<" else "nothing" if empty else "text that is not JSON"
+        raise NotAChat(kind, explanation(body)) from None
+    try:
+        text = reply["choices"][0]["message"]["content"]
+    except (KeyError, IndexError, TypeError):
+        failed = isinstance(reply, dict) and reply.get("error")
+        raise NotAChat("an error" if failed else "JSON without it", explanation(body)) from None
+    if isinstance(text, list):
+        return "".join(str(piece.get("text", "")) for piece in text if isinstance(piece, dict))
+    return "" if text is None else str(text)
+
+
+def explanation(body: bytes) -> str:
+    """The message of a reply on one line: its error message if it is JSON with one, otherwise the whole reply."""
+    text = body.decode("utf-8", "replace")
+    with contextlib.suppress(ValueError, RecursionError):
+        text = _message(json.loads(text)) or text
+    return plain(" ".join(text.split())[: 100 * SHOWN])
+
+
+def shortened(text: str) -> str:
+    """The beginning of an explanation. Remove secrets first: half of a secret would not be found."""
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+
+def _message(reply: Any) -> str:
+    """The usual places: {"error": {"message": ...}}, {"error": ...}, {"message": ...}, {"detail": ...}."""
+    if not isinstance(reply, dict):
+        return ""
+    error = reply.get("error")
+    messages = (error.get("message") if isinstance(error, dict) else error, reply.get("message"), reply.get("detail"))
+    return next((text for text in messages if isinstance(text, str) and text.strip()), "")

@@ -1,4 +1,4 @@
-"""The whole audit of a language model by its embers: items, answers, findings."""
+"""The audit of a language model by embers of autoregression: items, answers, findings."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from recombine.audit.embers import COLUMNS, Embers, embers_findings, levels
+from recombine import _html
+from recombine.audit.embers.findings import COLUMNS, Embers, embers_findings, levels
+from recombine.endpoints.answer_cache import AnswerCache
 from recombine.endpoints.asking import Ask, answered, ask_items
-from recombine.endpoints.kept import Kept
 from recombine.language.items import Item
+from recombine.plain import plain
 
 if TYPE_CHECKING:
-    from recombine.audit.audit import On
+    from recombine.audit.audit import OnProgress
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class EmbersAudit:
-    """What was asked and what came of it, for pages and tables."""
+    """The result of an audit: settings, answers and findings."""
 
     settings: dict[str, Any]
-    """How it was asked."""
+    """Everything that the answers depend on, apart from the items."""
     items: int
     answers: pd.DataFrame
-    """A row an answer: the columns of `embers_findings`, and name, level, prompt, answer and what was said."""
-    found: Embers | None
-    """None where there is no answer."""
+    """One row per answer: the columns of `embers_findings`, and level, name, prompt, answer (expected) and said (given)."""
+    findings: Embers | None
+    """None if there is no answer."""
     lacking: tuple[str, ...]
     """Sentences about items without an answer."""
     remarks: tuple[str, ...]
@@ -37,27 +39,31 @@ class EmbersAudit:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """All of them."""
+        """All sentences."""
         return (*self.lacking, *self.remarks)
 
     @property
     def missing(self) -> int:
-        """Items without an answer."""
+        """The number of items without an answer."""
         return self.items - len(self.answers)
 
-    @property
-    def empty(self) -> int:
-        """Answers without a word."""
-        return empty_answers(self.answers)
+    def __repr__(self) -> str:
+        model = plain(str(self.settings.get("model", "")))
+        return f"EmbersAudit({model!r}, {self.items} items, {len(self.answers)} answered)"
+
+    def _repr_html_(self) -> str:
+        verdicts = () if self.findings is None else self.findings.verdicts
+        rows = [(verdict.claim.statement, verdict.verdict) for verdict in verdicts]
+        return _html.card(self, _html.table(["claim", "verdict"], rows), _html.listing(self.notes))
 
     def record(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The result as a JSON record."""
         return {
             "settings": self.settings,
             "asked": self.items,
             "answered": len(self.answers),
-            "empty": self.empty,
-            "findings": None if self.found is None else self.found.record(),
+            "empty": _empty(self.answers),
+            "findings": None if self.findings is None else self.findings.record(),
             "notes": list(self.notes),
         }
 
@@ -70,66 +76,58 @@ def audit_embers(
     *,
     at_once: int = 1,
     notes: Sequence[str] = (),
-    on: On | None = None,
+    on: OnProgress | None = None,
 ) -> EmbersAudit:
-    """Asks what is missing in the folder `out`, and says what can be said. It may be called again.
+    """Ask the missing items, and compute the findings. Call it again to continue an interrupted audit.
 
-    `settings` are all that an answer depends on beside the item; a folder with others is refused. `notes` are sentences
-    about the items, which are passed on.
+    Args:
+        ask: The model: a function from a prompt to an answer.
+        items: The items.
+        out: The folder for the answers.
+        settings: Everything that an answer depends on, apart from the item. A folder with other settings is refused.
+        at_once: The number of questions in parallel.
+        notes: Sentences about the items, for the result.
+        on: Called with the progress.
+
+    Returns:
+        The answers and the findings.
     """
-    kept = Kept(out)
-    kept.begin(settings)
-    lacking = ask_items(items, ask, kept, at_once=at_once, on=on)
-    answers = answers_frame(items, kept)
+    cache = AnswerCache(out)
+    cache.begin(settings)
+    lacking = ask_items(items, ask, cache, at_once=at_once, on=on)
+    answers = _answers_frame(items, cache)
     if on is not None:
         on("fitting")
-    # The matrices are small and many, and threads would wait for each other.
+    # There are many small matrices: threads would only wait for each other.
     with threadpool_limits(1, user_api="blas"):
-        found = None if answers.empty else embers_findings(answers)
-    remarks = (*notes, *_empty(answers))
-    return EmbersAudit(dict(settings), len(items), answers, found, tuple(lacking), remarks)
+        findings = None if answers.empty else embers_findings(answers)
+    remarks = list(notes)
+    if empty := _empty(answers):
+        verb = "answers is empty and counts" if empty == 1 else "answers are empty and count"
+        remarks.append(
+            f"{empty} of {len(answers)} {verb} as wrong. Check whether a limit on tokens cuts off the model while it "
+            "reasons, or whether a filter removes its answers."
+        )
+    return EmbersAudit(dict(settings), len(items), answers, findings, tuple(lacking), tuple(remarks))
 
 
-def empty_answers(answers: pd.DataFrame) -> int:
-    """How many answers have no word in them."""
+def _empty(answers: pd.DataFrame) -> int:
+    """The number of answers without any text."""
     return sum(not str(said).strip() for said in answers["said"])
 
 
-def _empty(answers: pd.DataFrame) -> list[str]:
-    """A model that is cut off, or silenced, is not one that does not know."""
-    if not (number := empty_answers(answers)):
-        return []
-    verb = "answers is empty and counts" if number == 1 else "answers are empty and count"
-    return [
-        f"{number} of {len(answers)} {verb} as wrong. See whether the model is cut off while it still reasons (a limit "
-        "of tokens), or whether a filter takes its answers away."
-    ]
-
-
-def answers_frame(items: Sequence[Item], kept: Kept) -> pd.DataFrame:
-    """The answers that are there, in the order of the items."""
-    held = kept.read()
+def _answers_frame(items: Sequence[Item], cache: AnswerCache) -> pd.DataFrame:
+    """The answers in the cache, in the order of the items."""
+    held = cache.read()
     rows = [(item, record) for item in items if answered(record := held.get(item.name))]
-    columns = {
-        "task": [item.task for item, _ in rows],
-        "variant": [item.variant for item, _ in rows],
-        "correct": [int(record["correct"]) for _, record in rows],
-        "input_logprob": [_number(item.input_logprob) for item, _ in rows],
-        "output_logprob": [_number(item.output_logprob) for item, _ in rows],
-        "input_length": [len(item.input) for item, _ in rows],
-        "output_length": [len(item.output) for item, _ in rows],
-        "group": [item.group for item, _ in rows],
-    }
-    assert tuple(columns) == COLUMNS
-    frame = pd.DataFrame(columns)
-    return frame.assign(
-        level=levels(frame),
+    asked = pd.DataFrame([dataclasses.asdict(item) for item, _ in rows], columns=[*Item.__dataclass_fields__])
+    frame = asked.assign(
+        correct=[int(record["correct"]) for _, record in rows],
+        input_logprob=asked["input_logprob"].astype(float),
+        output_logprob=asked["output_logprob"].astype(float),
+        input_length=[len(item.input) for item, _ in rows],
+        output_length=[len(item.output) for item, _ in rows],
         name=[item.name for item, _ in rows],
-        prompt=[item.prompt for item, _ in rows],
-        answer=[item.answer for item, _ in rows],
         said=[str(record.get("said", "")) for _, record in rows],
     )
-
-
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else value
+    return frame.assign(level=levels(frame))[[*COLUMNS, "level", "name", "prompt", "answer", "said"]]

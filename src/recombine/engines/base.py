@@ -1,4 +1,4 @@
-"""What an engine does: train what is missing, store it, measure it."""
+"""Engines: train the runs that are missing, store them, measure them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,7 @@ from recombine.probes.base import Measurement
 from recombine.store.store import Store
 from recombine.training.config import RunConfig
 from recombine.training.program import buckets
-from recombine.training.train import Progress
-
-
-class SweepProgress(Progress):
-    """What a sweep reports beyond training."""
-
-    def measuring(self, done: int, total: int) -> None:
-        """So many of so many measurements are made."""
+from recombine.training.progress import Progress
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,12 +18,15 @@ class Plan:
     """What a sweep would do, and what is done already."""
 
     runs: int
+    """Different runs."""
     done: int
+    """Runs that are in the store."""
     failed: int
+    """Runs that are in the store as failed."""
     buckets: int
-    """Programs that would be compiled."""
+    """Programs to compile."""
     steps: int
-    """Steps left, over all runs."""
+    """Steps left over all runs."""
     measurements: int
     """Measurements left."""
 
@@ -40,18 +36,30 @@ class Sweep:
     """What a sweep did."""
 
     trained: int
+    """Runs trained now."""
     found: int
-    """Runs that were there already."""
+    """Runs that were in the store already."""
     failed: tuple[str, ...]
     """Runs whose loss did not stay finite, now or earlier."""
     measured: int
+    """Measurements made now."""
     compilations: int
+    """Programs compiled."""
     compile_seconds: float
     train_seconds: float
 
 
 def plan(store: Store | None, configs: Sequence[RunConfig], measurements: Sequence[Measurement] = ()) -> Plan:
-    """What is left to do, in a store that may not be there yet. Draws nothing and trains nothing."""
+    """Say what is left to do. Nothing is drawn or trained.
+
+    Args:
+        store: The store, or None where there is none yet.
+        configs: The runs; repeated ones count once.
+        measurements: What is to be measured of each run.
+
+    Returns:
+        The numbers of runs, programs, steps and measurements.
+    """
     unique = {config.run_id: config for config in configs}
     status = {run_id: None if store is None else store.status(run_id) for run_id in unique}
     left = [config for run_id, config in unique.items() if status[run_id] is None]
@@ -73,7 +81,7 @@ def plan(store: Store | None, configs: Sequence[RunConfig], measurements: Sequen
 
 
 class Engine(abc.ABC):
-    """Where buckets run."""
+    """Trains and measures the runs of a sweep."""
 
     @abc.abstractmethod
     def run(
@@ -81,6 +89,16 @@ class Engine(abc.ABC):
         store: Store,
         configs: Sequence[RunConfig],
         measurements: Sequence[Measurement] = (),
-        progress: SweepProgress | None = None,
+        progress: Progress | None = None,
     ) -> Sweep:
-        """Bring the store to hold all these runs and measurements. What is there is not done again."""
+        """Make the store hold all these runs and measurements. Nothing is done twice.
+
+        Args:
+            store: Where results go.
+            configs: The runs; repeated ones count once.
+            measurements: What to measure of each run.
+            progress: Called as the sweep goes on.
+
+        Returns:
+            What was done. Runs that do not fit into memory raise `NotEnoughMemory` after the others are done.
+        """

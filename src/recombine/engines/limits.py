@@ -1,7 +1,7 @@
-"""What a worker may use of its machine: cores and memory. Taken before anything heavy is loaded.
+"""Limits of a worker: cores and memory. They are set before anything heavy is loaded.
 
-XLA and the linear algebra of NumPy both count the cores that the process may run on, once, when they start. So a
-limit on threads is a limit on cores: it holds for both, and the execution plan of every manifest shows it.
+XLA and NumPy's linear algebra count the cores of the process once, when they start. A limit on cores is therefore a limit
+on threads for both, and every manifest shows it.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _held: list[int] = []
-"""Open lock files. They are let go when the process ends, however it ends."""
+"""Open lock files. The system releases them when the process ends."""
 
 
 def limit_memory(size: int) -> None:
-    """Allocations beyond this many bytes fail. Counts what is written to, not what is only reserved."""
+    """Make allocations beyond this many bytes fail. Memory counts when it is written to, not when it is reserved."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_DATA, (size, size))
 
 
 def limit_cores(threads: int) -> tuple[int, ...]:
-    """Run on so many cores only, if possible on ones that no other worker on this machine has taken."""
+    """Run on this number of cores only, if possible on cores that no other worker of this machine uses."""
     if not hasattr(os, "sched_setaffinity"):
-        return ()  # Not on this system: the limit is not kept, and the manifest does not claim it.
+        return ()  # This system has no such limit, and the manifest does not claim one.
     allowed = sorted(os.sched_getaffinity(0))
     if threads >= len(allowed):
         return tuple(allowed)
@@ -36,7 +36,7 @@ def limit_cores(threads: int) -> tuple[int, ...]:
 
 
 def claim(cores: Sequence[int], wanted: int, folder: Path) -> tuple[int, ...]:
-    """So many of these cores: free ones first, then, where there are more workers than cores, others."""
+    """Choose cores: free ones first, then shared ones where there are more workers than cores."""
     free: list[int] = []
     for core in cores:
         if len(free) < wanted and _lock(folder / str(core)):
@@ -48,7 +48,7 @@ def claim(cores: Sequence[int], wanted: int, folder: Path) -> tuple[int, ...]:
 
 
 def _lock(path: Path) -> bool:
-    """Whether this process now holds a lock file."""
+    """Try to take a lock file; returns whether this process holds it now."""
     import fcntl
 
     try:

@@ -1,28 +1,35 @@
-"""This process."""
+"""The engine that trains in this process."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from recombine.engines.base import Engine, Sweep, SweepProgress
+from recombine.engines.base import Engine, Sweep
 from recombine.errors import BadInput, StoreError
 from recombine.probes.base import Measured, Measurement
 from recombine.store.files import explained
 from recombine.store.store import Store
 from recombine.training.config import RunConfig
 from recombine.training.memory import NotEnoughMemory
-from recombine.training.program import Compiler
-from recombine.training.train import Trainer
+from recombine.training.program import shared_compiler
+from recombine.training.progress import Progress
+from recombine.training.trainer import Trainer
 
 
 class LocalEngine(Engine):
-    """Trains bucket after bucket in this process. Each run is stored the moment it ends.
+    """Trains bucket after bucket in this process. Each run is stored as soon as it ends.
 
-    Keeps its compiled programs: what a second sweep shares with the first is not compiled again.
+    The engines of a process share their compiled programs: what a second sweep shares with the first is not compiled
+    again.
     """
 
     def __init__(self, devices: int = 1) -> None:
-        self._compiler = Compiler()
+        """Make an engine.
+
+        Args:
+            devices: The number of devices over which the tasks of each batch are spread.
+        """
+        self._compiler = shared_compiler()
         self._devices = devices
 
     def run(
@@ -30,19 +37,18 @@ class LocalEngine(Engine):
         store: Store,
         configs: Sequence[RunConfig],
         measurements: Sequence[Measurement] = (),
-        progress: SweepProgress | None = None,
+        progress: Progress | None = None,
     ) -> Sweep:
-        progress = progress or SweepProgress()
+        progress = progress or Progress()
         unique = {config.run_id: config for config in configs}
         left = [config for config in unique.values() if config not in store]
         if left:
             store.check_writable()
-        trainer = Trainer(store.checkpoints, progress, self._devices)
-        trainer.compiler = self._compiler
+        trainer = Trainer(store.checkpoints, progress, self._devices, compiler=self._compiler)
         compilations, compile_seconds = self._compiler.compilations, self._compiler.seconds
         seconds = 0.0
         # Checkpoints are written in the store too, while training goes on.
-        too_large: NotEnoughMemory | None = None
+        does_not_fit: NotEnoughMemory | None = None
         with explained(store.path):
             try:
                 for outcome in trainer.train(left):
@@ -50,11 +56,11 @@ class LocalEngine(Engine):
                     trainer.forget(outcome.config)
                     seconds += outcome.seconds
             except NotEnoughMemory as error:
-                too_large = error  # It comes when all others are trained: they are measured all the same.
+                does_not_fit = error  # Raised after all others are trained and measured.
         complete = [run_id for run_id in unique if store.status(run_id) == "complete"]
         measured = self._measure(store, complete, measurements, progress)
-        if too_large is not None:
-            raise too_large
+        if does_not_fit is not None:
+            raise does_not_fit
         return Sweep(
             trained=len(left),
             found=len(unique) - len(left),
@@ -66,11 +72,7 @@ class LocalEngine(Engine):
         )
 
     def _measure(
-        self,
-        store: Store,
-        run_ids: Sequence[str],
-        measurements: Sequence[Measurement],
-        progress: SweepProgress,
+        self, store: Store, run_ids: Sequence[str], measurements: Sequence[Measurement], progress: Progress
     ) -> int:
         missing = [
             (run_id, measurement)
@@ -78,28 +80,29 @@ class LocalEngine(Engine):
             for run_id in run_ids
             if not store.has_measurement(run_id, measurement)
         ]
-        made, damaged = 0, set[str]()
+        measured_now, damaged = 0, set[str]()
         for index, (run_id, measurement) in enumerate(missing):
             progress.measuring(index, len(missing))
             try:
                 run = store.load(run_id)
-                setting, network = run.setting, run.model
+                setting, network = run.setting, run.network
             except StoreError as error:
-                # Its weights cannot be read. The others are measured; the next sweep trains this one again.
+                # Its weights cannot be read. The others are measured, and the next sweep trains this one again.
                 damaged.add(run_id)
                 store.report(str(error))
                 continue
             try:
                 measured = measurement.measure(setting, network)
+                measurement.check_summary(measured, run.config)
             except BadInput as refusal:
-                # Nothing to measure in this run (too few combinations held out, say): so it is written down, and not
-                # tried again. The others are measured.
+                # This run has nothing to measure (too few held-out combinations, for example). The refusal is stored,
+                # so that the measurement is not tried again. The others are measured.
                 measured = Measured({}, {}, refused=str(refusal))
                 store.report(f"run {run_id} does not allow the measurement {measurement.kind}: {refusal}")
             store.add_measurement(run_id, measurement, measured)
-            made += 1
+            measured_now += 1
         if missing:
             progress.measuring(len(missing), len(missing))
         for run_id in damaged:
             store.set_aside(run_id)
-        return made
+        return measured_now

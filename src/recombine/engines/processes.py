@@ -1,4 +1,4 @@
-"""Several processes on this machine."""
+"""The engine that trains in several processes of this machine."""
 
 from __future__ import annotations
 
@@ -7,111 +7,112 @@ import queue
 import threading
 from collections.abc import Sequence
 
-from recombine.engines.base import Engine, Sweep, SweepProgress
-from recombine.engines.child import Child, settings
-from recombine.engines.parcels import LEAST_SECONDS, Parcel
-from recombine.engines.work import Work
-from recombine.engines.worker import Event, Orders
+from recombine.engines.base import Engine, Sweep
+from recombine.engines.work_queue import WorkQueue
+from recombine.engines.work_units import MIN_UNIT_SECONDS, WorkUnit
+from recombine.engines.worker import Event, WorkerOptions
+from recombine.engines.worker_process import WorkerProcess, settings
 from recombine.errors import BadInput
 from recombine.probes.base import Measurement
 from recombine.store.provenance import threads as cores
 from recombine.store.store import Store
 from recombine.training.config import RunConfig
+from recombine.training.progress import Progress
 
 
 class ProcessEngine(Engine):
-    """Trains parcels in `jobs` processes, each with its own cores and its own limit on memory.
+    """Trains in `jobs` processes, each with its own cores and memory limit.
 
-    A process that dies takes nothing with it: what it had not finished is tried once more, in halves.
+    A process that dies loses only unfinished runs. They are tried once more, in halves.
     """
 
     def __init__(
-        self,
-        jobs: int,
-        threads: int | None = None,
-        memory: int | None = None,
-        *,
-        least: float = LEAST_SECONDS,
+        self, jobs: int, threads: int | None = None, memory: int | None = None, *, least: float = MIN_UNIT_SECONDS
     ) -> None:
+        """Make an engine.
+
+        Args:
+            jobs: The number of processes.
+            threads: Cores of each process; by default an equal share of the machine's.
+            memory: Bytes that each process may use.
+            least: Seconds that a work unit should last at least.
+        """
         if jobs < 1:
             raise BadInput(f"{jobs} processes were asked for; expected 1 or more.")
         self.jobs = jobs
         self.threads = max(1, cores() // jobs) if threads is None else threads
-        """Cores of each process."""
         self.memory = memory
-        """Bytes that each process may use."""
         self.least = least
-        """Seconds that a parcel should last."""
 
     def run(
         self,
         store: Store,
         configs: Sequence[RunConfig],
         measurements: Sequence[Measurement] = (),
-        progress: SweepProgress | None = None,
+        progress: Progress | None = None,
     ) -> Sweep:
-        work = Work(store, configs, measurements, progress, workers=self.jobs, least=self.least)
-        orders = Orders(store=str(store.path.resolve()), threads=self.threads, memory=self.memory)
-        # Several processes may share a GPU: none may take nearly all of its memory at once.
-        crew = _Crew(orders, {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"} | dict(os.environ) | settings())
+        work = WorkQueue(store, configs, measurements, progress, workers=self.jobs, least=self.least)
+        options = WorkerOptions(store=str(store.path.resolve()), threads=self.threads, memory=self.memory)
+        # Several processes may share a GPU, so none may reserve most of its memory.
+        workers = _Workers(options, {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"} | dict(os.environ) | settings())
         try:
             while True:
-                while len(crew.busy) < self.jobs and (given := work.next()) is not None:
-                    crew.give(*given)
-                if not crew.busy:
-                    return work.sweep()
-                child, event = crew.events.get()
-                crew.took(work, child, event)
+                while len(workers.busy) < self.jobs and (numbered := work.next()) is not None:
+                    workers.give(*numbered)
+                if not workers.busy:
+                    return work.result()
+                worker, event = workers.events.get()
+                workers.take(work, worker, event)
         finally:
-            crew.stop()
+            workers.stop()
 
 
-class _Crew:
-    """The worker processes. Each has a thread here that listens to it."""
+class _Workers:
+    """The worker processes. One thread here reads the events of each."""
 
-    def __init__(self, orders: Orders, environment: dict[str, str]) -> None:
-        self._orders, self._environment = orders, environment
-        self.events: queue.Queue[tuple[Child, Event | None]] = queue.Queue()
-        self.busy: dict[Child, int] = {}
-        """The number of the parcel that each is at."""
-        self._idle: list[Child] = []
-        self._all: list[Child] = []
+    def __init__(self, options: WorkerOptions, environment: dict[str, str]) -> None:
+        self._orders, self._environment = options, environment
+        self.events: queue.Queue[tuple[WorkerProcess, Event | None]] = queue.Queue()
+        self.busy: dict[WorkerProcess, int] = {}
+        """The number of the unit that each busy worker has."""
+        self._idle: list[WorkerProcess] = []
+        self._all: list[WorkerProcess] = []
 
-    def give(self, number: int, parcel: Parcel) -> None:
-        child = self._idle.pop() if self._idle else self._start()
-        self.busy[child] = number
-        child.send(parcel.text())
+    def give(self, number: int, unit: WorkUnit) -> None:
+        worker = self._idle.pop() if self._idle else self._start()
+        self.busy[worker] = number
+        worker.send(unit.text())
 
-    def _start(self) -> Child:
-        child = Child(self._orders, self._environment)
-        self._all.append(child)
-        threading.Thread(target=self._listen, args=(child,), daemon=True).start()
-        return child
+    def _start(self) -> WorkerProcess:
+        worker = WorkerProcess(self._orders, self._environment)
+        self._all.append(worker)
+        threading.Thread(target=self._listen, args=(worker,), daemon=True).start()
+        return worker
 
-    def _listen(self, child: Child) -> None:
-        for event in child.events():
-            self.events.put((child, event))
-        self.events.put((child, None))
+    def _listen(self, worker: WorkerProcess) -> None:
+        for event in worker.events():
+            self.events.put((worker, event))
+        self.events.put((worker, None))
 
-    def took(self, work: Work, child: Child, event: Event | None) -> None:
-        """What a worker told, or (None) that it ended."""
-        number = self.busy.get(child)
+    def take(self, work: WorkQueue, worker: WorkerProcess, event: Event | None) -> None:
+        """Take in an event of a worker; None says that the worker ended."""
+        number = self.busy.get(worker)
         if event is None:
-            if child in self._idle:
-                self._idle.remove(child)
+            if worker in self._idle:
+                self._idle.remove(worker)
             if number is not None:
-                del self.busy[child]
-                work.lost(number, child.why())
-        elif number is not None and work.hear(number, event):
-            del self.busy[child]
+                del self.busy[worker]
+                work.lost(number, worker.why())
+        elif number is not None and work.take(number, event):
+            del self.busy[worker]
             if event["event"] == "lost":
-                child.close()  # A process that ran out of memory is not given another parcel.
+                worker.close()  # A process that ran out of memory gets no other unit.
             else:
-                self._idle.append(child)
+                self._idle.append(worker)
 
     def stop(self) -> None:
-        """End them all; those at a parcel lose what they did since its last checkpoint."""
-        for child in self._all:
-            child.close()
-        for child in self._all:
-            child.stop()
+        """End all workers. Busy ones lose the work since their last checkpoint."""
+        for worker in self._all:
+            worker.close()
+        for worker in self._all:
+            worker.stop()

@@ -1,6 +1,6 @@
-"""What runs on the nodes of a Ray cluster. Loads nothing heavy: the work is done by a process of its own.
+"""The code that runs on the nodes of a Ray cluster. It loads nothing heavy: a worker process does the work.
 
-That process has the limits, the environment and the clean death of every other worker. Ray decides where and when.
+That process has the same limits, environment and shutdown as every other worker.
 """
 
 from __future__ import annotations
@@ -10,75 +10,75 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from recombine.engines.child import Child
-from recombine.engines.worker import ENDS, Orders
+from recombine.engines.worker import ENDS, WorkerOptions
+from recombine.engines.worker_process import WorkerProcess
 
 
-class Board:
-    """An actor: what the workers of the whole cluster tell, until the sweep's process takes it."""
+class EventBoard:
+    """A Ray actor that holds the events of all workers until the sweep's process takes them."""
 
     def __init__(self) -> None:
-        self._told: list[tuple[int, str]] = []
+        self._events: list[tuple[int, str]] = []
 
     def tell(self, number: int, event: str) -> None:
-        self._told.append((number, event))
+        self._events.append((number, event))
 
     def take(self) -> list[tuple[int, str]]:
-        told, self._told = self._told, []
-        return told
+        events, self._events = self._events, []
+        return events
 
 
 def environment(settings: Mapping[str, str | None], gpus: float) -> dict[str, str]:
-    """The worker's environment: this node's, with the sweep's settings. None takes a variable away."""
-    found = dict(os.environ)
+    """This node's environment with the sweep's settings. None removes a variable."""
+    variables = dict(os.environ)
     if not gpus:
-        found["JAX_PLATFORMS"] = "cpu"  # A GPU that Ray has not given to this task is somebody else's.
+        variables["JAX_PLATFORMS"] = "cpu"  # A GPU that Ray has not given to this task belongs to another.
     for name, value in settings.items():
-        found.pop(name, None)
+        variables.pop(name, None)
         if value is not None:
-            found[name] = value
-    return found
+            variables[name] = value
+    return variables
 
 
-def do_remotely(number: int, orders: str, settings: str, gpus: float, parcel: str, board: Any) -> str:
-    """A Ray task: one parcel. Text in, text out."""
+def run_remotely(number: int, options: str, settings: str, gpus: float, unit: str, board: Any) -> str:
+    """The Ray task: run one unit in a worker process. Takes and returns JSON text."""
 
     def tell(event: str) -> None:
         board.tell.remote(number, event)
 
-    child = _child(orders, environment(json.loads(settings), gpus))
-    last = do_in(child, parcel, tell)
+    worker = _worker(options, environment(json.loads(settings), gpus))
+    last = run_in_worker(worker, unit, tell)
     if gpus or json.loads(last)["event"] == "lost":
-        dismiss()  # What it held of a GPU's memory must be free for the next task.
+        end_worker()  # The next task needs its GPU memory.
     return last
 
 
-def do_in(child: Child, parcel: str, tell: Callable[[str], None]) -> str:
-    """A parcel in a worker process; returns its last event."""
+def run_in_worker(worker: WorkerProcess, unit: str, tell: Callable[[str], None]) -> str:
+    """Run a unit in a worker process; returns its last event."""
     try:
-        child.send(parcel)
-        for event in child.events():
+        worker.send(unit)
+        for event in worker.events():
             if event["event"] in ENDS:
                 return json.dumps(event)
             tell(json.dumps(event))
-        return json.dumps({"event": "lost", "why": child.why()})
+        return json.dumps({"event": "lost", "why": worker.why()})
     except BaseException:
-        dismiss()
+        end_worker()
         raise
 
 
-_kept: list[tuple[str, dict[str, str], Child]] = []
-"""The worker process of the last task in this process of Ray's: the next one need not start and compile anew."""
+_kept: list[tuple[str, dict[str, str], WorkerProcess]] = []
+"""The worker process of the last task, kept so that the next task need not start and compile again."""
 
 
-def _child(orders: str, environment: dict[str, str]) -> Child:
-    if not _kept or _kept[0][:2] != (orders, environment):
-        dismiss()
-        _kept.append((orders, environment, Child(Orders.model_validate_json(orders), environment)))
+def _worker(options: str, environment: dict[str, str]) -> WorkerProcess:
+    if not _kept or _kept[0][:2] != (options, environment):
+        end_worker()
+        _kept.append((options, environment, WorkerProcess(WorkerOptions.model_validate_json(options), environment)))
     return _kept[0][2]
 
 
-def dismiss() -> None:
-    """End the worker process that was kept."""
+def end_worker() -> None:
+    """End the kept worker process."""
     while _kept:
         _kept.pop()[2].stop()

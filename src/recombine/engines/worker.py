@@ -1,7 +1,7 @@
-"""A process that does parcels: `python -m recombine.engines.worker ORDERS`.
+"""The worker process: `python -m recombine.engines.worker OPTIONS`.
 
-Parcels come as lines of JSON on standard input; what happens goes out as lines of JSON on standard output. When the
-input ends in the middle of a parcel, whoever gave it is gone, and the worker stops: nothing is left running.
+Work units come as lines of JSON on standard input; events go out as lines of JSON on standard output. When the input ends
+in the middle of a unit, the process that gave it is gone, and the worker stops.
 """
 
 from __future__ import annotations
@@ -25,46 +25,47 @@ from pydantic import BaseModel, ConfigDict
 from recombine.engines.limits import limit_cores, limit_memory
 from recombine.errors import BadInput, RecombineError, StoreError
 
-# Imported in the functions: limits must be in force before JAX and NumPy count the cores.
+# Imported in the functions, because limits must be set before JAX and NumPy count the cores.
 if TYPE_CHECKING:
     from recombine.engines.base import Engine
     from recombine.store.store import Store
 
 GRACE_SECONDS = 5.0
-"""A worker that shall stop has so long to tidy up."""
+"""The time that a worker has to clean up when it is stopped."""
 
-LEAST_INTERVAL = 0.1
-"""Seconds between two reports of steps."""
+REPORT_SECONDS = 0.1
+"""The shortest time between two reports of steps."""
 
 ENDS = ("done", "lost", "broken", "refused")
-"""The events after which a worker has nothing to do."""
+"""The events that end a unit."""
 
 Event = dict[str, Any]
-Say = Callable[[Event], None]
+Send = Callable[[Event], None]
 
 
-class Orders(BaseModel):
-    """What a worker is told at its start."""
+class WorkerOptions(BaseModel):
+    """The settings of a worker."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     store: str
-    """The folder of the store. Not used where results go to an object store."""
+    """The folder of the store. Unused where results go to an object store."""
     remote: str | None = None
-    """The address of an object store to which the results go."""
+    """The address of an object store for the results."""
     threads: int | None = None
+    """Cores to use; None for all."""
     memory: int | None = None
-    """Bytes."""
+    """Bytes that may be used."""
 
 
-def do_parcel(text: str | bytes, store: Store, engine: Engine, say: Say) -> Event:
-    """Train and measure a parcel into a store. Errors are part of the answer: the worker lives on."""
-    from recombine.engines.parcels import Parcel
-    from recombine.engines.telling import Telling
+def run_unit(text: str | bytes, store: Store, engine: Engine, send: Send) -> Event:
+    """Train and measure a unit into a store. Errors become events, so that the worker goes on."""
+    from recombine.engines.events import EventWriter
+    from recombine.engines.work_units import WorkUnit
 
-    parcel = Parcel.of_text(text)
+    unit = WorkUnit.from_text(text)
     try:
-        sweep = engine.run(store, parcel.configs, parcel.measurements, Telling(say, LEAST_INTERVAL))
+        sweep = engine.run(store, unit.configs, unit.measurements, EventWriter(send, REPORT_SECONDS))
     except BadInput as error:
         kind = "store" if isinstance(error, StoreError) else "input"
         return {"event": "refused", "kind": kind, "message": error.message, "fix": error.fix}
@@ -72,7 +73,7 @@ def do_parcel(text: str | bytes, store: Store, engine: Engine, say: Say) -> Even
         return {"event": "broken", "why": error.message, "fix": error.fix}
     except MemoryError:
         return {"event": "lost", "why": "it was out of memory"}
-    except Exception as error:  # noqa: BLE001 - whatever a component raises: the other parcels go on.
+    except Exception as error:  # noqa: BLE001 - a component may raise anything; the other units go on.
         if "RESOURCE_EXHAUSTED" in str(error):
             return {"event": "lost", "why": "it was out of memory"}
         traceback.print_exc()
@@ -82,42 +83,42 @@ def do_parcel(text: str | bytes, store: Store, engine: Engine, say: Say) -> Even
         "compilations": sweep.compilations,
         "compile_seconds": sweep.compile_seconds,
         "train_seconds": sweep.train_seconds,
-        # Whoever gave the parcel must find these too: then both see the same store.
-        "stored": [config.run_id for config in parcel.configs if config in store],
+        # The process that gave the unit checks that it finds these too: then both see the same store.
+        "stored": [config.run_id for config in unit.configs if config in store],
         "problems": store.problems,
     }
     return {"event": "done", **done}
 
 
 @contextlib.contextmanager
-def opened(orders: Orders, text: str | bytes) -> Iterator[Store]:
-    """The store that a parcel's results go to."""
+def opened(options: WorkerOptions, text: str | bytes) -> Iterator[Store]:
+    """Open the store for a unit's results."""
     from recombine.store.store import Store
 
-    if orders.remote is None:
-        # Not made here: a node that does not see the folder must not make one of its own.
-        yield Store(orders.store, create=False)
+    if options.remote is None:
+        # A node that does not see the folder must not create another one.
+        yield Store(options.store, create=False)
         return
-    from recombine.engines.parcels import Parcel
+    from recombine.engines.work_units import WorkUnit
     from recombine.store.remote import Remote, UploadingStore
 
     with tempfile.TemporaryDirectory(prefix="recombine-") as scratch:
-        store = UploadingStore(scratch, Remote(orders.remote))
-        store.remote.fetch(store, [config.run_id for config in Parcel.of_text(text).configs])
+        store = UploadingStore(scratch, Remote(options.remote))
+        store.remote.fetch(store, [config.run_id for config in WorkUnit.from_text(text).configs])
         yield store
 
 
-def answer(orders: Orders, text: str | bytes, engine: Engine, say: Say) -> Event:
-    """Open the store, do a parcel."""
+def answer(options: WorkerOptions, text: str | bytes, engine: Engine, send: Send) -> Event:
+    """Open the store and run a unit; returns the last event."""
     try:
-        with opened(orders, text) as store:
-            return do_parcel(text, store, engine, say)
+        with opened(options, text) as store:
+            return run_unit(text, store, engine, send)
     except RecombineError as error:
         return {"event": "refused", "kind": "store", "message": error.message, "fix": error.fix}
 
 
-class Inbox:
-    """Parcels as they arrive. Watches for the end of the input while the worker is busy."""
+class UnitQueue:
+    """Work units as they arrive. It also watches for the end of the input while the worker is busy."""
 
     def __init__(self) -> None:
         self._lines: queue.Queue[bytes | None] = queue.Queue()
@@ -130,7 +131,7 @@ class Inbox:
             self._lines.put(line)
         self._lines.put(None)
         if self._busy.is_set():
-            # As Ctrl-C does: what is half written is tidied up. A long call into the compiler does not hear it.
+            # Like Ctrl-C, so that half-written files are removed. A long compilation does not notice it.
             _thread.interrupt_main()
             time.sleep(GRACE_SECONDS)
             os._exit(130)
@@ -140,36 +141,36 @@ class Inbox:
             yield line
 
     def idle(self) -> None:
-        """The parcel is done: the end of the input is now an ordinary end."""
+        """Call this when a unit is done: the end of the input is then an ordinary end."""
         self._busy.clear()
 
 
 def main() -> None:
-    """Do parcels until there are no more."""
+    """Run units until the input ends."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    orders = Orders.model_validate_json(sys.argv[1])
-    # Nothing that a library prints may mix with the events.
+    options = WorkerOptions.model_validate_json(sys.argv[1])
+    # Output of libraries must not mix with the events.
     out = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
     os.dup2(2, 1)
-    if orders.memory is not None:
-        limit_memory(orders.memory)
-    if orders.threads is not None:
-        limit_cores(orders.threads)
+    if options.memory is not None:
+        limit_memory(options.memory)
+    if options.threads is not None:
+        limit_cores(options.threads)
 
-    def say(event: Event) -> None:
+    def send(event: Event) -> None:
         out.write(json.dumps(event) + "\n")
         out.flush()
 
-    inbox = Inbox()
-    # Not before the limits hold.
+    inbox = UnitQueue()
+    # After the limits are set.
     from recombine.engines.local import LocalEngine
 
     engine = LocalEngine()
     try:
         for text in inbox:
-            last = answer(orders, text, engine, say)
+            last_event = answer(options, text, engine, send)
             inbox.idle()
-            say(last)
+            send(last_event)
     except (KeyboardInterrupt, BrokenPipeError):
         os._exit(130)
 

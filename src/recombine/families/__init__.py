@@ -1,0 +1,39 @@
+"""Task families: they draw tasks of a combination, make examples and own the metrics.
+
+A `Family` is the configuration; `Family.draw` gives a `Teacher`, which makes tasks and batches. A family whose name
+begins with `lookup` is a control: it has the same tasks, but nothing carries over from one combination to another.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recombine._lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)
+
+if TYPE_CHECKING:
+    from recombine.families.base import Batch as Batch, Family as Family, Task as Task, Teacher as Teacher
+    from recombine.families.ciphers import Ciphers as Ciphers
+    from recombine.families.classification import ClassificationFamily as ClassificationFamily
+    from recombine.families.einstein import Einstein as Einstein
+    from recombine.families.exact_match import ExactMatchFamily as ExactMatchFamily
+    from recombine.families.goals import Goals as Goals
+    from recombine.families.hops import Hops as Hops
+    from recombine.families.hyperteacher import Hyperteacher as Hyperteacher
+    from recombine.families.ignored_part import IgnoredPart as IgnoredPart
+    from recombine.families.lookup import Lookup as Lookup
+    from recombine.families.lookup_goals import LookupGoals as LookupGoals
+    from recombine.families.lookup_hops import LookupHops as LookupHops
+    from recombine.families.lookup_preferences import LookupPreferences as LookupPreferences
+    from recombine.families.lookup_scan import LookupScan as LookupScan
+    from recombine.families.lookup_sprites import LookupSprites as LookupSprites
+    from recombine.families.maximum_sum import MaximumSum as MaximumSum
+    from recombine.families.multiplication import Multiplication as Multiplication
+    from recombine.families.preferences import Preferences as Preferences
+    from recombine.families.problem import Problem as Problem
+    from recombine.families.regression import RegressionFamily as RegressionFamily
+    from recombine.families.scan import Scan as Scan
+    from recombine.families.scenes import Scenes as Scenes
+    from recombine.families.sequences import SequenceFamily as SequenceFamily
+    from recombine.families.sprites import Sprites as Sprites

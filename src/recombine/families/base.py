@@ -1,12 +1,15 @@
-"""What every task family provides: tasks, batches, scores."""
+"""Base classes of task families: the configuration, which owns the metrics, and the drawn teacher."""
 
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
@@ -25,7 +28,18 @@ class Task(eqx.Module):
     coefficients: Float[Array, " slots"]
     """Zero where the row is padded."""
     vector: Float[Array, " width"]
-    """z: the coefficients at their constituents. What an encoding tells and a probe reads."""
+    """The task vector z: the coefficients at the places of their constituents. Encodings show it, probes decode it."""
+
+    @staticmethod
+    def unweighted(row: Int[Array, " slots"], width: int) -> Task:
+        """The task of a combination whose constituents all have coefficient one.
+
+        Args:
+            row: The constituents, padded with `width`.
+            width: Constituents of the space.
+        """
+        active = (row < width).astype(jnp.float32)
+        return Task(row, active, jnp.zeros(width).at[row].add(active, mode="drop"))
 
 
 class Batch(eqx.Module):
@@ -34,34 +48,62 @@ class Batch(eqx.Module):
     inputs: Float[Array, "sample feature"]
     targets: Float[Array, "sample output"]
     mask: Float[Array, " sample"]
-    """One where an example counts, zero where it is padding."""
+    """One for an example, zero for padding."""
     labels: Int[Array, "sample label"] | None = None
-    """What a family scores by, where the targets alone do not tell it: the concepts that an image is to show."""
+    """What a family scores by where the targets are not enough, such as the concepts that an image must show."""
 
 
 TargetKind = Literal["numbers", "classes", "images", "tokens"]
-"""What targets are. Images: pixels between -1 and 1, of which any that show the labels are right. Tokens: the numbers of
-the words of an answer, padded."""
+"""The kind of targets. Images: pixels between -1 and 1; every image that shows the labels is right. Tokens: the numbers
+of an answer's words, padded."""
 
 
 TaskScores = Mapping[str, Float[Array | np.ndarray, "..."]]
-"""Additive statistics of tasks: summed over any set of tasks they give that set's metrics."""
+"""Additive statistics of tasks. The metrics of a set of tasks follow from their sums."""
 
 
 class Teacher(eqx.Module):
-    """A drawn family. Functions are unbatched; the caller vmaps."""
+    """A drawn family: it makes tasks and examples. Functions are unbatched; the caller vmaps."""
 
     @abc.abstractmethod
     def task(self, row: Int[Array, " slots"], key: Array) -> Task:
-        """A task of this combination (its coefficients are random)."""
+        """A task of a combination.
+
+        Args:
+            row: The combination.
+            key: Draws the coefficients, in families that have any.
+        """
 
     @abc.abstractmethod
     def batch(self, task: Task, key: Array, samples: int) -> Batch:
-        """Fresh examples of a task."""
+        """Fresh examples of a task.
+
+        Args:
+            task: The task.
+            key: Draws the examples.
+            samples: Number of examples.
+        """
 
     def episode(self, task: Task, key: Array) -> Episode | None:
-        """One example as a picture, for families whose examples can be drawn."""
+        """One example as a picture; None in families whose examples cannot be drawn."""
         return None
+
+    def __repr__(self) -> str:
+        return describe(self)
+
+
+def describe(drawn: eqx.Module) -> str:
+    """A drawn part in one line: its class, and the number and total size of its arrays."""
+    arrays = [leaf for leaf in jax.tree.leaves(drawn) if hasattr(leaf, "shape")]
+    numbers = sum(math.prod(leaf.shape) for leaf in arrays)
+    return f"{type(drawn).__name__}({len(arrays)} arrays, {numbers:,} numbers)"
+
+
+def combination_key(key: Array, row: Int[Array, " slots"]) -> Array:
+    """A key for each combination, for controls that draw something for each one: nothing is ever listed."""
+    for slot in range(len(row)):
+        key = jax.random.fold_in(key, row[slot])
+    return key
 
 
 class Family(Component, abc.ABC):
@@ -70,14 +112,14 @@ class Family(Component, abc.ABC):
     metric: ClassVar[str]
     """The name of the headline metric, the first of `metrics`."""
     targets: ClassVar[TargetKind] = "numbers"
-    """What the targets are; an objective must be made for them."""
+    """The kind of targets; the objective must serve it."""
     defaults: ClassVar[Mapping[str, Any]] = {}
-    """The parts of a run (space, objective, encoding, ...) that go with this family where none are given."""
+    """The parts of a run (space, objective, encoding, ...) that are used with this family unless others are given."""
     validation_samples: ClassVar[int] = 16
-    """Examples of each task that are looked at between two chunks of steps."""
+    """Examples of each task in the validation streams."""
 
     def check(self, space: Space) -> None:
-        """Raise BadInput if this family does not exist on a space. Cheap: nothing is drawn."""
+        """Raise BadInput if this family does not fit a space. Cheap: nothing is drawn."""
         return
 
     @property
@@ -88,27 +130,41 @@ class Family(Component, abc.ABC):
     @property
     @abc.abstractmethod
     def output_size(self) -> int:
-        """Numbers that the model must give for one input."""
+        """Numbers in one output."""
 
     def prepare(self, space: Space, key: Array) -> None:
-        """What `draw` needs of the same key and no program can compute. Found outside of any, so that errors reach the user."""
+        """Host-side preparation for `draw` that cannot be traced. Called first with the same key, so that errors reach the user."""
         return
 
     @abc.abstractmethod
     def draw(self, space: Space, key: Array) -> Teacher:
-        """The family of one replicate."""
+        """The teacher of one replicate.
+
+        Args:
+            space: The combinations.
+            key: Of the random numbers.
+        """
 
     def draw_within(self, space: Space, structure: Any, key: Array) -> Teacher:
-        """The family of one replicate whose support brought arrays that its tasks are made by."""
+        """The teacher of one replicate whose support brings a structure: arrays by which the tasks are made."""
         return self.draw(space, key)
 
     @abc.abstractmethod
     def score(self, batch: Batch, predictions: Float[Array, "sample output"]) -> TaskScores:
-        """The additive statistics of one task."""
+        """The additive statistics of one task.
+
+        Args:
+            batch: The examples of the task.
+            predictions: The network's outputs for them.
+        """
 
     @abc.abstractmethod
     def headline(self, scores: TaskScores) -> Float[Array, ""]:
-        """The main metric of many tasks (leading axis), pooled."""
+        """The headline metric of many tasks (leading axis), pooled."""
+
+    def metric_names(self, space: Space) -> tuple[str, ...] | None:
+        """The names of the metrics in a space, headline first; None where they are not known before training."""
+        return None
 
     @abc.abstractmethod
     def metrics(self, scores: TaskScores) -> dict[str, float]:
@@ -116,7 +172,12 @@ class Family(Component, abc.ABC):
 
     @abc.abstractmethod
     def pooled(self, tasks: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-        """The same metrics by groups of tasks: the sums of each statistic, and the metrics beside them.
+        """The metrics of groups of tasks.
 
-        `tasks` has one row a task with its statistics; the answer has one row a group with the columns of `by`.
+        Args:
+            tasks: One row per task, with its statistics.
+            by: The columns that name a group.
+
+        Returns:
+            One row per group: the columns of `by`, the sum of each statistic, and the metrics.
         """

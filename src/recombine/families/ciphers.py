@@ -1,4 +1,4 @@
-"""Texts, and texts decoded or encoded by a shift of their letters: lines of one stream, said letter by letter."""
+"""Texts, and texts that are decoded or encoded by a shift of their letters (Caesar ciphers), letter by letter."""
 
 from __future__ import annotations
 
@@ -21,44 +21,44 @@ ALPHABET, LENGTH = 10, 9
 
 
 class CiphersTeacher(SequenceTeacher):
-    """Moves letters on. Nothing is drawn: which texts there are, and how often, is the support's."""
+    """Shifts letters. Nothing is random: the support decides which texts occur, and how often."""
 
     alphabet: int = eqx.field(static=True)
     width: int = eqx.field(static=True)
 
     def task(self, row: Int[Array, " slots"], key: Array) -> Task:
-        return Task(row, jnp.ones(len(row)), jnp.zeros(self.width).at[row].set(1.0))
+        return Task.unweighted(row, self.width)
 
     def _line(self, task: Task) -> tuple[Int[Array, ""], Int[Array, " letter"], Int[Array, " letter"]]:
-        """What the line is, its plain text, and that text moved on by the line's shift (a text's by none)."""
+        """The kind of the line, its plain text, and that text shifted by the line's shift (by zero where the line is a text)."""
         kind, lines = task.combination[0], len(line_names(self.alphabet))
-        places = jnp.arange(len(task.combination) - 1)
-        plain = task.combination[1:] - lines - self.alphabet * places
+        positions = jnp.arange(len(task.combination) - 1)
+        plain = task.combination[1:] - lines - self.alphabet * positions
         shift = jnp.where(kind > 0, (kind - 1) % (self.alphabet - 1) + 1, 0)
         return kind, plain, (plain + shift) % self.alphabet
 
     def prompt(self, task: Task) -> Int[Array, " word"]:
-        kind, plain, moved = self._line(task)
+        kind, plain, shifted = self._line(task)
         shifts = self.alphabet - 1
-        ways = SPECIAL + self.alphabet + shifts
+        words = SPECIAL + self.alphabet + shifts
         decodes = kind <= shifts
-        given = SPECIAL + jnp.where(decodes, moved, plain)
+        given = SPECIAL + jnp.where(decodes, shifted, plain)
         shift = SPECIAL + self.alphabet + (kind - 1) % shifts
-        cipher = jnp.concatenate([jnp.stack([shift, jnp.where(decodes, ways + 1, ways + 2)]), given])
-        alone = jnp.full(len(cipher), PAD).at[0].set(ways)
+        cipher = jnp.concatenate([jnp.stack([shift, jnp.where(decodes, words + 1, words + 2)]), given])
+        alone = jnp.full(len(cipher), PAD).at[0].set(words)
         return jnp.where(kind > 0, cipher, alone)
 
     def answer(self, task: Task) -> Int[Array, " token"]:
-        kind, plain, moved = self._line(task)
-        said = jnp.where(kind < self.alphabet, plain, moved)
-        return jnp.concatenate([SPECIAL + said, jnp.array([END])])
+        kind, plain, shifted = self._line(task)
+        letters = jnp.where(kind < self.alphabet, plain, shifted)
+        return jnp.concatenate([SPECIAL + letters, jnp.array([END])])
 
 
 class Ciphers(SequenceFamily):
-    """Lines "text: plain", "k decode: cipher > plain" and "k encode: plain > cipher", where a cipher has each letter of the
-    plain text k places further on, round the end of the alphabet.
+    """Lines "text: plain", "k decode: cipher > plain" and "k encode: plain > cipher". A cipher has each letter of the plain
+    text k places later in the alphabet, modulo its length.
 
-    Of a text nothing is given, so that its letters can be told only as well as one knows the language.
+    A text is predicted without a prompt, so its letters can be predicted only as well as the language is known.
     """
 
     kind: Literal["ciphers"] = "ciphers"
@@ -69,17 +69,17 @@ class Ciphers(SequenceFamily):
         "model": "decoder",
     }
     alphabet: int = Field(default=ALPHABET, ge=3, le=len(LETTERS))
-    """How many letters there are."""
+    """Letters of the alphabet."""
     length: PositiveInt = LENGTH
-    """The letters of a text."""
+    """Letters of each text."""
 
     def check(self, space: Space) -> None:
         wanted = cipher_space(self.alphabet, self.length)
         if space != wanted:
             raise BadInput(
-                f"The family 'ciphers' has lines of {self.length} letters out of {self.alphabet} ({wanted.title}), the space "
-                f"has {space.title}.",
-                fix="leave the space out, or give family.alphabet and family.length its numbers",
+                f"The family 'ciphers' needs lines of {self.length} letters out of {self.alphabet} ({wanted.title}), but the "
+                f"space has {space.title}.",
+                fix="leave the space out, or set family.alphabet and family.length to its numbers",
             )
 
     @property
@@ -92,7 +92,7 @@ class Ciphers(SequenceFamily):
         return 2 + self.length
 
     @property
-    def longest(self) -> int:
+    def longest_answer(self) -> int:
         return self.length + 1
 
     def draw(self, space: Space, key: Array) -> CiphersTeacher:

@@ -1,4 +1,4 @@
-"""Scores of families whose targets are actions: accuracy of whole trajectories and of single steps."""
+"""Families whose targets are actions: accuracy of whole trajectories and of single steps."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from recombine.families.base import Batch, TargetKind, TaskScores
-from recombine.families.whole import WholeFamily
+from recombine.families.exact_match import ExactMatchFamily
 
 
-class ClassificationFamily(WholeFamily, abc.ABC):
-    """Targets are one-hot. Examples come in episodes: `horizon` consecutive ones, those after the end masked.
+class ClassificationFamily(ExactMatchFamily, abc.ABC):
+    """Targets are one-hot. An episode is `horizon` consecutive examples; those after its end are masked.
 
-    A batch that is no multiple of the horizon ends with the beginning of an episode.
+    A batch whose size is not a multiple of the horizon ends with the beginning of an episode.
     """
 
     targets: ClassVar[TargetKind] = "classes"
@@ -25,14 +25,14 @@ class ClassificationFamily(WholeFamily, abc.ABC):
     @property
     @abc.abstractmethod
     def horizon(self) -> int:
-        """The most steps of an episode."""
+        """Steps of the longest episode."""
 
     def score(self, batch: Batch, predictions: Float[Array, "sample output"]) -> TaskScores:
         right = jnp.argmax(predictions, axis=-1) == jnp.argmax(batch.targets, axis=-1)
         extra = -len(right) % self.horizon
-        # What is padded or masked cannot be wrong.
-        fine = jnp.pad(right | (batch.mask == 0), (0, extra), constant_values=True)
-        whole = fine.reshape(-1, self.horizon).all(axis=1)
+        # Padded and masked steps cannot be wrong.
+        correct = jnp.pad(right | (batch.mask == 0), (0, extra), constant_values=True)
+        whole = correct.reshape(-1, self.horizon).all(axis=1)
         return {
             "right": jnp.sum(batch.mask * right),
             "steps": jnp.sum(batch.mask),

@@ -15,9 +15,9 @@ from recombine.errors import BadInput
 from recombine.families.graph_family import GraphFamily
 from recombine.families.sequences import WrittenTeacher
 from recombine.families.vocabulary import END, Vocabulary, padded
-from recombine.graphs.clues import HOUSE, MOST_HOUSES, Puzzle, Thing
 from recombine.graphs.einstein import different_puzzles, left_word, puzzle_scratchpad
-from recombine.graphs.elimination import RULES, Elimination
+from recombine.graphs.einstein.clues import HOUSE, MAX_HOUSES, Puzzle, Thing
+from recombine.graphs.einstein.elimination import RULES, Elimination
 from recombine.graphs.graph import Graph
 from recombine.graphs.scratchpad import Scratchpad
 from recombine.spaces.base import Space
@@ -25,10 +25,10 @@ from recombine.spaces.instances import InstanceSpace
 
 
 class Einstein(GraphFamily):
-    """Puzzles that elimination solves, told by their clues; the result says for each thing the house that is left to it.
+    """Puzzles that elimination solves. The prompt is the clues; the result gives the house of each thing.
 
-    Puzzles that are the same but for the names of things and the order of clues are a block of `names` instances. Blocks
-    are in the order of their depth: the most steps that follow one from another, under any of their names.
+    Puzzles that differ only in the names of things and the order of clues form a block of `names` instances. Blocks are
+    sorted by depth: the longest chain of steps, over all names.
     """
 
     kind: Literal["einstein"] = "einstein"
@@ -38,43 +38,41 @@ class Einstein(GraphFamily):
         "support": "leading-instances",
         "model": "decoder",
     }
-    houses: int = Field(default=3, ge=2, le=MOST_HOUSES)
+    houses: int = Field(default=3, ge=2, le=MAX_HOUSES)
     """Houses in a row."""
     attributes: PositiveInt = 2
-    """What each house has one value of."""
+    """Attributes of a house. Each house has one value of each."""
     names: PositiveInt = 4
-    """Under how many names each puzzle is there."""
+    """Renamed versions of each puzzle."""
     instances: InstanceSpace = InstanceSpace(number=480)
-    """How many puzzles there are, under all their names; the same as the space."""
+    """The instances, with all renamed versions; the same as the space."""
 
     def check(self, space: Space) -> None:
         if space != self.instances:
             raise BadInput(
-                f"The family 'einstein' has {self.instances.title}, the space has {space.title}.",
-                fix="give space and family.instances the same number",
+                f"The family 'einstein' needs {self.instances.title}, but the space has {space.title}.",
+                fix="set space and family.instances to the same number",
             )
         if self.instances.number % self.names:
             raise BadInput(
-                f"{self.instances.number} instances are no puzzles of {self.names} names each.",
+                f"{self.instances.number} instances cannot be divided into puzzles with {self.names} names each.",
                 fix=f"space.number={self.names * max(1, self.instances.number // self.names)}",
             )
 
     @property
-    def worked(self) -> tuple[Elimination, ...]:
-        """The puzzles, worked through, in their order."""
-        return _worked(self.houses, self.attributes, self.instances.number // self.names, self.names)
+    def solved(self) -> tuple[Elimination, ...]:
+        """The solved puzzles, in order."""
+        return _solved(self.houses, self.attributes, self.instances.number // self.names, self.names)
 
     @property
     def vocabulary(self) -> Vocabulary:
         things = [thing.label for thing in Puzzle(self.houses, self.attributes, ()).things]
         houses = [Thing(HOUSE, house).label for house in range(self.houses)]
-        left = [
-            left_word(thing, mask, self.houses) for thing in things for mask in range(1, 1 << self.houses)
-        ]
+        left = [left_word(thing, mask, self.houses) for thing in things for mask in range(1, 1 << self.houses)]
         return Vocabulary(words=(*RULES, *houses, *things, *left))
 
     def lengths(self, size: int) -> tuple[int, int]:
-        # Of any size: each step leaves a thing fewer houses, and there are no more clues than things.
+        # For every size: each step leaves a thing fewer houses, and there are at most as many clues as things.
         things = self.houses * self.attributes
         steps = things * (self.houses - 1) if self.steps else 0
         return 3 * things, steps + things + 1
@@ -84,32 +82,29 @@ class Einstein(GraphFamily):
         return self.lengths(0)[0]
 
     @property
-    def longest(self) -> int:
+    def longest_answer(self) -> int:
         return self.lengths(0)[1]
 
     def draw(self, space: Space, key: Array) -> WrittenTeacher:
         self.check(space)
-        words = self.vocabulary
-        questions = [words.numbers(one.puzzle.tokens) for one in self.worked]
-        answers = [(*words.numbers(self._said(one)), END) for one in self.worked]
+        vocabulary = self.vocabulary
+        questions = [vocabulary.numbers(solved.puzzle.tokens) for solved in self.solved]
+        answers = [(*vocabulary.numbers(self._answer(solved)), END) for solved in self.solved]
         return WrittenTeacher(
-            jnp.asarray(padded(questions, self.longest_prompt)),
-            jnp.asarray(padded(answers, self.longest)),
+            jnp.asarray(padded(questions, self.longest_prompt)), jnp.asarray(padded(answers, self.longest_answer))
         )
 
-    def _said(self, worked: Elimination) -> tuple[str, ...]:
-        steps = self.scratchpad(worked.graph).write() if self.steps else ()
-        result = (left_word(thing.label, mask, self.houses) for thing, mask in worked.masks.items())
+    def _answer(self, solved: Elimination) -> tuple[str, ...]:
+        steps = self.scratchpad(solved.graph).write() if self.steps else ()
+        result = (left_word(thing.label, mask, self.houses) for thing, mask in solved.masks.items())
         return (*steps, *result)
 
     def sizes(self, rows: Int[np.ndarray, "row slots"]) -> Int[np.ndarray, " row"]:
-        depths = np.array([one.graph.depth for one in self.worked])
+        depths = np.array([solved.graph.depth for solved in self.solved])
         return depths[np.asarray(rows)[:, 0]]
 
-    def larger(
-        self, sizes: Int[np.ndarray, " row"], trained: Int[np.ndarray, " size"]
-    ) -> Bool[np.ndarray, " row"]:
-        # A depth between those that are trained is a gap, and no larger problem.
+    def larger(self, sizes: Int[np.ndarray, " row"], trained: Int[np.ndarray, " size"]) -> Bool[np.ndarray, " row"]:
+        # A depth between two depths of training is a gap, not a larger problem.
         return sizes > trained.max()
 
     def size_name(self, size: int) -> str:
@@ -122,17 +117,17 @@ class Einstein(GraphFamily):
         return np.full(len(rows), self.houses * self.attributes)
 
     def graph(self, row: Int[np.ndarray, " slots"]) -> Graph:
-        return self.worked[int(row[0])].graph
+        return self.solved[int(row[0])].graph
 
     def inputs(self, rows: Int[np.ndarray, "row slots"]) -> Int[np.ndarray, "row input"]:
-        return np.stack([self.graph(row).given for row in rows])
+        return np.stack([self.graph(row).input_values for row in rows])
 
     def scratchpad(self, graph: Graph) -> Scratchpad:
         return puzzle_scratchpad(graph, self.houses)
 
 
 @functools.lru_cache(maxsize=8)
-def _worked(houses: int, attributes: int, number: int, names: int) -> tuple[Elimination, ...]:
+def _solved(houses: int, attributes: int, number: int, names: int) -> tuple[Elimination, ...]:
     blocks = different_puzzles(houses, attributes, number, names)
-    ordered = sorted(blocks, key=lambda block: max(one.graph.depth for one in block))
-    return tuple(one for block in ordered for one in block)
+    ordered = sorted(blocks, key=lambda block: max(solved.graph.depth for solved in block))
+    return tuple(solved for block in ordered for solved in block)

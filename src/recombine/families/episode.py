@@ -1,4 +1,4 @@
-"""One example of a grid world in plain values, to be drawn."""
+"""One episode of a grid world as plain values, for figures."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ class Thing:
     column: int
     name: str
     value: float | None = None
-    """What it pays; None where objects have no value."""
+    """Its reward; None where objects have no value."""
     wanted: bool = False
     """Whether the task asks for this one."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Episode:
-    """A grid, what stands on it, and the way that the teacher takes."""
+    """A grid, the objects on it, and the path of the teacher."""
 
     walls: tuple[tuple[bool, ...], ...]
     things: tuple[Thing, ...]
     path: tuple[tuple[int, int], ...]
-    """The cells (row, column) that the agent visits, the first one included."""
+    """The cells (row, column) that the agent visits, with the first."""
     actions: tuple[str, ...]
     """The teacher's actions, in words."""
     title: str

@@ -1,4 +1,4 @@
-"""A grid world with a goal of four parts: where, what to do, in which maze, with which object."""
+"""A grid world with a goal of four factors: quadrant, interaction, maze and object."""
 
 from __future__ import annotations
 
@@ -17,17 +17,7 @@ from recombine.errors import BadInput
 from recombine.families.base import Task
 from recombine.families.classification import ClassificationFamily
 from recombine.families.episode import Episode
-from recombine.families.grid import (
-    MOVES,
-    GridTeacher,
-    Play,
-    distances,
-    neighbours,
-    pick,
-    picture,
-    played,
-    shifts,
-)
+from recombine.families.grid import MOVES, GridTeacher, Play, distances, neighbours, pick, picture, played, shifts
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
 
@@ -37,26 +27,21 @@ FACTORS: Mapping[str, tuple[str, ...]] = {
     "maze": ("birch", "cedar", "holly", "maple", "willow"),
     "object": ("bell", "crate", "drum", "lamp", "urn"),
 }
-"""The factors in their order, and the most values that each can have, with the names that they have by default."""
+"""The factors in order, with the default names of their values. A space may have fewer values."""
 
-PHRASES = (
-    ("quadrant", "in the {} quadrant,"),
-    ("interaction", "{}"),
-    ("object", "the {}"),
-    ("maze", "of the {} maze"),
-)
+PHRASES = (("quadrant", "in the {} quadrant,"), ("interaction", "{}"), ("object", "the {}"), ("maze", "of the {} maze"))
 TYPES, MAZES = len(FACTORS["object"]), len(FACTORS["maze"])
 OBJECTS = 5
 """The goal and four distractors."""
 
 
 def longest(grid: int) -> int:
-    """The most moves between two cells of a maze: three more than between corners of the open grid."""
+    """The largest allowed distance between two cells of a maze: three more than between corners of the open grid."""
     return 2 * grid + 1
 
 
 def quadrants(grid: int) -> Bool[np.ndarray, "quadrant cell"]:
-    """Which cells lie in each quadrant. The middle row and column lie in none."""
+    """The cells of each quadrant. The middle row and column belong to none."""
     half = np.arange(grid) - grid // 2
     sides = (half < 0, half > 0)
     return np.stack([np.outer(down, right).ravel() for down in sides for right in sides])
@@ -64,14 +49,14 @@ def quadrants(grid: int) -> Bool[np.ndarray, "quadrant cell"]:
 
 @functools.cache
 def mazes(grid: int) -> Bool[np.ndarray, "maze cell"]:
-    """The free cells of each maze: the same for ever.
+    """The free cells of each maze. The mazes never change.
 
-    A quarter of the cells are walls, put one by one at random wherever all free cells remain connected, no way is longer
-    than `longest`, and each quadrant keeps as many free cells as there may be objects in it.
+    A quarter of the cells are walls. They are placed one by one at random, where all free cells remain connected, no
+    distance exceeds `longest`, and each quadrant keeps enough free cells for all objects.
     """
-    made = []
+    result = []
     for number in range(MAZES):
-        # Of Python's generator `random` alone is promised to give the same numbers in every version.
+        # `random()` is the only method of Python's generator that gives the same numbers in every version.
         source = random.Random(1000 * grid + number)
         free = np.ones((grid, grid), bool)
         for cell in sorted(range(grid * grid), key=lambda _: source.random()):
@@ -82,13 +67,13 @@ def mazes(grid: int) -> Bool[np.ndarray, "maze cell"]:
             apart = distances(free)[np.ix_(inside, inside)].max() > longest(grid)
             if apart or np.min(quadrants(grid) @ inside.astype(int)) < OBJECTS:
                 free.flat[cell] = True
-        made.append(free.ravel())
-    return np.stack(made)
+        result.append(free.ravel())
+    return np.stack(result)
 
 
 @functools.cache
 def first_moves(grid: int) -> Int[np.ndarray, "maze goal cell"]:
-    """The first move of a shortest way from each cell to each goal: the lowest where several are."""
+    """The first move of a shortest path from each cell to each goal; of several, the first in `MOVES`."""
     tables = []
     for free in mazes(grid).reshape(MAZES, grid, grid):
         tables.append(np.argmin(distances(free)[:, neighbours(free)], axis=2))
@@ -96,13 +81,13 @@ def first_moves(grid: int) -> Int[np.ndarray, "maze goal cell"]:
 
 
 class GoalsTeacher(GridTeacher):
-    """Mazes with the ways through them. Nothing of it is random: replicates differ in all else."""
+    """Mazes with the shortest paths through them. Nothing here is random: all replicates have the same mazes."""
 
     space: ProductSpace = eqx.field(static=True)
     grid: int = eqx.field(static=True)
     free: Bool[Array, "maze cell"]
     ways: Int[Array, "maze goal cell"]
-    """The first move on the way to a goal."""
+    """The first move from each cell to each goal."""
 
     @property
     def horizon(self) -> int:
@@ -120,7 +105,7 @@ class GoalsTeacher(GridTeacher):
         return Task(row, jnp.ones(self.space.slots), self.space.vector(row))
 
     def meant(self, task: Task) -> Int[Array, " slots"]:
-        """The number of the value that each factor of the goal has."""
+        """The value of each factor of the goal."""
         return task.combination - jnp.asarray(self.space.offsets)
 
     def play(self, task: Task, key: Array) -> Play:
@@ -142,21 +127,21 @@ class GoalsTeacher(GridTeacher):
             present=jnp.ones((self.horizon, OBJECTS), bool),
             agent=agent,
             actions=actions,
-            # Who interacts stays, and interacts for ever.
+            # The episode ends with the interaction.
             going=jnp.concatenate([jnp.ones(1, bool), actions[:-1] < len(MOVES)]),
         )
 
     def _scene(
         self, free: Bool[Array, " cell"], region: Bool[Array, " cell"], wanted: Int[Array, ""], key: Array
     ) -> tuple[Int[Array, ""], Int[Array, " thing"], Int[Array, " thing"]]:
-        """Where the agent begins, and the objects: the goal first.
+        """The start of the agent, and the cells and types of the objects, the goal first.
 
-        The second has the wanted type and stands in another quadrant, the third has another type and stands in the wanted
-        one: neither place nor type alone tells the goal. The others stand in any quadrant and have any type that
-        leaves the goal the only one of its type in its quadrant.
+        The second object has the wanted type and is in another quadrant; the third has another type and is in the wanted
+        quadrant. So neither quadrant nor type alone identifies the goal. The others are in any quadrant and have any type,
+        except that no other object has the wanted type in the wanted quadrant.
         """
-        by_place, by_type = jax.random.split(key)
-        chances = jax.random.uniform(by_place, (OBJECTS + 1, len(free)))
+        by_cell, by_type = jax.random.split(key)
+        chances = jax.random.uniform(by_cell, (OBJECTS + 1, len(free)))
         anywhere = free & jnp.asarray(quadrants(self.grid).any(axis=0))
         cells: list[Array] = []
         for chance, allowed in zip(
@@ -166,7 +151,7 @@ class GoalsTeacher(GridTeacher):
             cells.append(pick(chance, allowed & free & ~taken))
         *objects, start = cells
         inside = region[jnp.stack(objects)]
-        # How far round the circle of types from the wanted one; inside the region never all the way.
+        # The offset from the wanted type, modulo the number of types; inside the region never zero.
         other = inside + jnp.floor(jax.random.uniform(by_type, (OBJECTS,)) * (TYPES - inside))
         turn = other.astype(jnp.int32).at[:2].set(0)
         return start, jnp.stack(objects), (wanted + turn) % TYPES
@@ -181,17 +166,15 @@ class GoalsTeacher(GridTeacher):
 
 
 def sentence(space: ProductSpace, constituents: Sequence[int]) -> str:
-    """A goal in words: the phrases of its parts, one after the other."""
+    """A goal in words: the phrases of its factors, one after the other."""
     chosen = {}
-    for (factor, values), offset, part in zip(
-        space.factors, space.offsets, sorted(constituents), strict=True
-    ):
-        chosen[factor] = values[part - offset]
+    for (factor, values), offset, constituent in zip(space.factors, space.offsets, sorted(constituents), strict=True):
+        chosen[factor] = values[constituent - offset]
     return " ".join(template.format(chosen[factor]) for factor, template in PHRASES)
 
 
 class GoalShape(ClassificationFamily):
-    """What goals and their control share: the space, the sentences, the sizes."""
+    """What goals and their control share: space, sentences and sizes."""
 
     defaults: ClassVar[Mapping[str, Any]] = {
         **ClassificationFamily.defaults,
@@ -201,17 +184,15 @@ class GoalShape(ClassificationFamily):
         "recipe": {"kind": "fast", "samples": 16},
     }
     grid: Literal[7, 11] = 7
-    """Cells along each side. An episode has at most 2 x grid + 2 steps: the longest way, then the interaction."""
+    """Cells along each side. An episode has at most 2 x grid + 2 steps: the longest path, then the interaction."""
 
     def check(self, space: Space) -> None:
-        given = (
-            {name: len(values) for name, values in space.factors} if isinstance(space, ProductSpace) else {}
-        )
+        given = {name: len(values) for name, values in space.factors} if isinstance(space, ProductSpace) else {}
         most = {name: len(values) for name, values in FACTORS.items()}
         if list(given) != list(most) or any(given[name] > most[name] for name in most):
             wanted = " x ".join(f"{name} ({number})" for name, number in most.items())
             raise BadInput(
-                f"Goals are made of the factors {wanted}, in this order and with at most so many values; "
+                f"Goals need the factors {wanted}, in this order and with at most these numbers of values; "
                 f"got {space.title}.",
                 fix="leave the space out: the family brings it",
             )
@@ -240,14 +221,14 @@ class GoalShape(ClassificationFamily):
         return sentence(space, constituents)
 
     def parts(self, space: Space) -> dict[str, Any]:
-        """What a teacher is made of."""
+        """The arguments of a teacher."""
         self.check(space)
         free, ways = jnp.asarray(mazes(self.grid)), jnp.asarray(first_moves(self.grid))
         return {"space": space, "grid": self.grid, "free": free, "ways": ways}
 
 
 class Goals(GoalShape):
-    """Go to the one object of this type in this quadrant and do this with it, through the maze of this name."""
+    """Go through a named maze to the object of a given type in a given quadrant, and interact with it."""
 
     kind: Literal["goals"] = "goals"
 

@@ -1,4 +1,4 @@
-"""What families share whose answers are the steps of computation graphs, and the result."""
+"""Families whose answers are the steps of a computation graph, followed by the result."""
 
 from __future__ import annotations
 
@@ -13,38 +13,36 @@ from recombine.graphs.scratchpad import Scratchpad
 
 
 class GraphFamily(SequenceFamily, abc.ABC):
-    """An answer begins with the scratchpad of its problem's graph, if steps are said, and ends with the result.
+    """An answer begins with the scratchpad of the problem's graph, if `steps` is set, and ends with the result.
 
-    What is said here of rows is for measurements: they find the graph of a problem, and read the values that an answer states.
+    The methods on rows are for measurements, which need the graph of a problem and the values that an answer states.
     """
 
     steps: bool = True
-    """Whether the steps of the solution are said; else the result alone."""
+    """Whether answers contain the steps of the solution, or the result only."""
 
     @abc.abstractmethod
     def sizes(self, rows: Int[np.ndarray, "row slots"]) -> Int[np.ndarray, " row"]:
-        """How large the problems are."""
+        """The sizes of problems."""
 
-    def larger(
-        self, sizes: Int[np.ndarray, " row"], trained: Int[np.ndarray, " size"]
-    ) -> Bool[np.ndarray, " row"]:
-        """Which sizes lie beyond those that are trained."""
+    def larger(self, sizes: Int[np.ndarray, " row"], trained: Int[np.ndarray, " size"]) -> Bool[np.ndarray, " row"]:
+        """Which sizes are larger than those in training."""
         return ~np.isin(sizes, trained)
 
     @abc.abstractmethod
     def size_name(self, size: int) -> str:
-        """A size in a word."""
+        """A size as text."""
 
     @abc.abstractmethod
     def lengths(self, size: int) -> tuple[int, int]:
-        """The most tokens that prompts and answers of a size have, END included."""
+        """Tokens of the longest prompt and the longest answer (with END) of a size."""
 
     @abc.abstractmethod
     def results(self, rows: Int[np.ndarray, "row slots"]) -> Int[np.ndarray, " row"]:
-        """How many tokens before an answer's END are the result."""
+        """Number of tokens before END that are the result."""
 
     def shapes(self, rows: Int[np.ndarray, "row slots"]) -> Int[np.ndarray, " row"]:
-        """A number for each row: those with the same one have graphs that differ in their inputs alone."""
+        """A number for each row. Rows with the same number have graphs that differ in their inputs only."""
         return self.sizes(rows)
 
     @abc.abstractmethod
@@ -53,18 +51,26 @@ class GraphFamily(SequenceFamily, abc.ABC):
 
     @abc.abstractmethod
     def inputs(self, rows: Int[np.ndarray, "row slots"]) -> Int[np.ndarray, "row input"]:
-        """The inputs of the graphs of rows that share a shape."""
+        """The graph inputs of rows that share a shape."""
 
     @abc.abstractmethod
     def scratchpad(self, graph: Graph) -> Scratchpad:
-        """How the steps of a graph are said."""
+        """How the steps of a graph are written as tokens."""
 
     def stated(
-        self, rows: Int[np.ndarray, "row slots"], said: Int[np.ndarray, "row token"]
+        self, rows: Int[np.ndarray, "row slots"], answers: Int[np.ndarray, "row token"]
     ) -> tuple[Graph, Int[np.ndarray, "row input"], Int[np.ndarray, "row node"]]:
-        """The shape of rows that share one, their inputs, and what answers with steps state of each node."""
+        """The values that answers with steps state.
+
+        Args:
+            rows: Problems that share a shape.
+            answers: The tokens of the answers to them.
+
+        Returns:
+            The graph, the inputs of each problem, and the value of each node that each answer states.
+        """
         graph, inputs, words = self.graph(rows[0]), self.inputs(rows), self.vocabulary
         pad = self.scratchpad(graph)
-        stated = np.array([pad.read(words.spelled(tokens)) for tokens in said])
+        stated = np.array([pad.read(words.spelled(tokens)) for tokens in answers])
         stated[:, list(graph.inputs)] = inputs
         return graph, inputs, stated

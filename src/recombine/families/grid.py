@@ -1,4 +1,4 @@
-"""What the grid worlds share: cells and moves, what a model sees of an episode, and its picture."""
+"""What the grid worlds share: cells and moves, the observations of a model, and the picture of an episode."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from recombine.families.base import Batch, Task, Teacher
 from recombine.families.episode import Episode, Thing
 
 MOVES = ("up", "right", "down", "left")
-"""The moves in the order of their actions: where several are best, the first is the label."""
+"""The moves in the order of their actions. Of several best moves the first is the label."""
 
 
 def shifts(size: int) -> tuple[int, ...]:
-    """What each move adds to the number of a cell; cells are numbered row by row."""
+    """What each move adds to the number of a cell. Cells are numbered row by row."""
     return (-size, 1, size, -1)
 
 
 def neighbours(free: Bool[np.ndarray, "size size"]) -> Int[np.ndarray, "cell move"]:
-    """The cell to which each move leads: the same cell where a wall or the edge blocks it."""
+    """The cell to which each move leads; the same cell where a wall or the edge blocks the move."""
     size = len(free)
     inside = np.pad(free, 1)
     table = np.repeat(np.arange(size * size)[:, None], len(MOVES), axis=1)
@@ -36,7 +36,7 @@ def neighbours(free: Bool[np.ndarray, "size size"]) -> Int[np.ndarray, "cell mov
 
 
 def distances(free: Bool[np.ndarray, "size size"]) -> Int[np.ndarray, "cell cell"]:
-    """The moves from each cell (second) to each cell (first); the number of cells where there is no way."""
+    """The number of moves from each cell (second axis) to each cell (first axis); the number of cells where there is no path."""
     cells = free.size
     table = np.where(np.eye(cells, dtype=bool) & free.ravel(), 0, cells)
     beside = neighbours(free)
@@ -48,26 +48,26 @@ def distances(free: Bool[np.ndarray, "size size"]) -> Int[np.ndarray, "cell cell
 
 
 class Play(eqx.Module):
-    """One episode, step by step, along the teacher's way."""
+    """One episode, step by step, with the teacher's actions."""
 
     walls: Bool[Array, " cell"]
     cells: Int[Array, " thing"]
-    """Where the objects stand."""
+    """The cells of the objects."""
     types: Int[Array, " thing"]
     present: Bool[Array, "step thing"]
-    """Which objects are still there when a step begins."""
+    """Which objects are present at the beginning of each step."""
     agent: Int[Array, " step"]
-    """Where the agent is when a step begins."""
+    """The cell of the agent at the beginning of each step."""
     actions: Int[Array, " step"]
-    """What the teacher does in each step: the labels."""
+    """The teacher's action in each step: the labels."""
     going: Bool[Array, " step"]
-    """Whether the episode is not over when a step begins: the action that ends it still counts."""
+    """Whether the episode continues at the beginning of each step. The action that ends it still counts."""
 
 
 def observe(play: Play, types: int) -> Float[Array, "step feature"]:
-    """What a model sees in each step: planes of walls, agent and each type of object, RMS-normalised.
+    """The observation in each step: one-hot planes of walls, agent and each type of object, RMS-normalised.
 
-    The planes are innermost: cell by cell, a one at what is there.
+    The planes are the innermost axis.
     """
     steps, cells = len(play.agent), len(play.walls)
     step = jnp.arange(steps)
@@ -79,48 +79,46 @@ def observe(play: Play, types: int) -> Float[Array, "step feature"]:
 
 
 def pick(chances: Float[Array, " cell"], allowed: Bool[Array, " cell"]) -> Int[Array, ""]:
-    """One of the allowed cells: with independent uniform chances, uniformly."""
+    """One of the allowed cells: uniformly, if the chances are independent and uniform."""
     return jnp.argmax(jnp.where(allowed, chances, -1.0))
 
 
 class GridTeacher(Teacher):
-    """Batches of whole episodes: the last one is cut where the number of samples asks for it."""
+    """Batches of whole episodes; the last one is cut at the number of samples."""
 
     @property
     @abc.abstractmethod
     def horizon(self) -> int:
-        """The most steps of an episode."""
+        """Steps of the longest episode."""
 
     @property
     @abc.abstractmethod
     def types(self) -> int:
-        """How many types of objects there are."""
+        """Number of types of objects."""
 
     @property
     @abc.abstractmethod
     def outputs(self) -> int:
-        """How many actions there are."""
+        """Number of actions."""
 
     @abc.abstractmethod
     def play(self, task: Task, key: Array) -> Play:
         """A fresh episode of a task, solved."""
 
     def batch(self, task: Task, key: Array, samples: int) -> Batch:
-        def one(episode_key: Array) -> tuple[Array, Array, Array]:
+        def episode(episode_key: Array) -> tuple[Array, Array, Array]:
             play = self.play(task, episode_key)
             wanted = jax.nn.one_hot(play.actions, self.outputs)
             return observe(play, self.types), wanted, play.going.astype(jnp.float32)
 
         keys = jax.random.split(key, math.ceil(samples / self.horizon))
-        inputs, targets, mask = (
-            values.reshape(-1, *values.shape[2:])[:samples] for values in jax.vmap(one)(keys)
-        )
+        inputs, targets, mask = (values.reshape(-1, *values.shape[2:])[:samples] for values in jax.vmap(episode)(keys))
         return Batch(inputs, targets, mask)
 
 
 @eqx.filter_jit
 def played(teacher: GridTeacher, task: Task, key: Array) -> Play:
-    """One episode, compiled: operation by operation it would take seconds."""
+    """One episode, compiled: without compilation it would take seconds."""
     return teacher.play(task, key)
 
 
@@ -132,19 +130,22 @@ def picture(
     values: Sequence[float] | None = None,
     wanted: int | None = None,
 ) -> Episode:
-    """An episode in plain values. `names` and `values` are those of its objects."""
+    """An episode as plain values.
+
+    Args:
+        play: The episode.
+        title: The task in words.
+        actions: The names of the actions.
+        names: The names of the objects.
+        values: The rewards of the objects, where they have any.
+        wanted: The index of the object that the task asks for.
+    """
     size = math.isqrt(len(play.walls))
     walls = np.asarray(play.walls).reshape(size, size)
-    places = [divmod(int(cell), size) for cell in np.asarray(play.cells)]
+    positions = [divmod(int(cell), size) for cell in np.asarray(play.cells)]
     things = tuple(
-        Thing(
-            row=row,
-            column=column,
-            name=names[index],
-            value=None if values is None else float(values[index]),
-            wanted=index == wanted,
-        )
-        for index, (row, column) in enumerate(places)
+        Thing(row, column, names[index], None if values is None else float(values[index]), index == wanted)
+        for index, (row, column) in enumerate(positions)
     )
     taken = [actions[int(action)] for action in np.asarray(play.actions)[np.asarray(play.going)]]
     path = [int(play.agent[0])]

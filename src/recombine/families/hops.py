@@ -1,4 +1,4 @@
-"""Random functions one after another: what is f2(f1(x1, x2), x3)? Said at once, or with what lies in between."""
+"""Composed random functions, f2(f1(x1, x2), x3): answered at once, or with a chain of thought."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ from recombine.supports.hops import INNER, Chain
 
 
 class HopsTeacher(SequenceTeacher):
-    """The functions of one replicate. The inner ones are the support's, which says what may be seen of them."""
+    """The functions of one replicate. The support draws the inner ones, because it decides which of their facts are seen."""
 
     inner: Int[Array, "function token token"]
     last: Int[Array, "*argument"]
     tokens: int = eqx.field(static=True)
     chain: Chain = eqx.field(static=True)
-    thought: bool = eqx.field(static=True)
+    chain_of_thought: bool = eqx.field(static=True)
 
     def task(self, row: Int[Array, " slots"], key: Array) -> Task:
-        width = self.tokens * len(row)
-        return Task(row, jnp.ones(len(row)), jnp.zeros(width).at[row].set(1.0))
+        return Task.unweighted(row, self.tokens * len(row))
 
     def _inputs(self, task: Task) -> Int[Array, " position"]:
         return task.combination - self.tokens * jnp.arange(len(task.combination))
@@ -45,14 +44,14 @@ class HopsTeacher(SequenceTeacher):
         if self.chain == "three-hop":
             bridges.append(self.inner[1, bridges[0], x[2]])
         arguments = (bridges[-1], x[1], x[2]) if self.chain == "non-tree" else (bridges[-1], x[-1])
-        said = [*(bridges if self.thought else []), self.last[arguments]]
-        return jnp.concatenate([SPECIAL + jnp.stack(said), jnp.array([END])])
+        values = [*(bridges if self.chain_of_thought else []), self.last[arguments]]
+        return jnp.concatenate([SPECIAL + jnp.stack(values), jnp.array([END])])
 
 
 class Hops(SequenceFamily):
-    """Tokens x1, x2, x3 (and x4), answered by t = f2(f1(x1, x2), x3), or as `chain` says; all functions are drawn at random.
+    """Tokens x1, x2, x3 (and x4), answered by t = f2(f1(x1, x2), x3) or another `chain`. All functions are random.
 
-    No single fact of a function is ever shown, only whole chains.
+    Training never shows a single fact of a function, only whole chains.
     """
 
     kind: Literal["hops"] = "hops"
@@ -63,11 +62,11 @@ class Hops(SequenceFamily):
         "model": "decoder",
     }
     tokens: PositiveInt = 20
-    """How many tokens there are."""
+    """Number of tokens."""
     chain: Chain = "two-hop"
     """`three-hop`: t = f3(f2(f1(x1, x2), x3), x4); `non-tree`: t = f2(f1(x1, x2), x2, x3)."""
-    thought: bool = False
-    """Whether what lies in between is said before the answer."""
+    chain_of_thought: bool = False
+    """Whether an answer states the intermediate values first."""
 
     def check(self, space: Space) -> None:
         wanted = INNER[self.chain] + 2
@@ -87,8 +86,8 @@ class Hops(SequenceFamily):
         return INNER[self.chain] + 2
 
     @property
-    def longest(self) -> int:
-        return 2 + (INNER[self.chain] if self.thought else 0)
+    def longest_answer(self) -> int:
+        return 2 + (INNER[self.chain] if self.chain_of_thought else 0)
 
     def draw(self, space: Space, key: Array) -> HopsTeacher:
         by_inner, by_last = jax.random.split(key)
@@ -99,4 +98,4 @@ class Hops(SequenceFamily):
         self.check(space)
         arguments = 3 if self.chain == "non-tree" else 2
         last = jax.random.randint(key, (self.tokens,) * arguments, 0, self.tokens)
-        return HopsTeacher(structure, last, self.tokens, self.chain, self.thought)
+        return HopsTeacher(structure, last, self.tokens, self.chain, self.chain_of_thought)

@@ -26,26 +26,27 @@ fan_in_normal = jax.nn.initializers.variance_scaling(
 
 
 class Modules(eqx.Module):
-    """The weights of some modules in one layer."""
+    """The weights and biases of several modules in one layer."""
 
     weights: Float[Array, "module feature hidden"]
     biases: Float[Array, "module hidden"]
 
     @staticmethod
     def draw(modules: int, features: int, hidden: int, bias: bool, key: Array) -> Modules:
+        """Fresh modules; without `bias` their biases are zero."""
         by_weight, by_bias = jax.random.split(key)
-        each = jax.random.split(by_weight, modules)
-        weights = jax.vmap(lambda one: fan_in_normal(one, (features, hidden)))(each)
+        by_module = jax.random.split(by_weight, modules)
+        weights = jax.vmap(lambda module_key: fan_in_normal(module_key, (features, hidden)))(by_module)
         biases = jax.random.uniform(by_bias, (modules, hidden), maxval=0.5)
         return Modules(weights, biases if bias else jnp.zeros_like(biases))
 
     def pick(self, row: Int[Array, " slots"]) -> Modules:
-        """The modules of a combination. A pad picks any module: its coefficient is zero."""
+        """The modules of a combination. A pad picks an arbitrary module, with coefficient zero."""
         return Modules(self.weights.at[row].get(mode="clip"), self.biases.at[row].get(mode="clip"))
 
 
 def draw_coefficients(law: Coefficients, slots: int, key: Array) -> Float[Array, " slots"]:
-    """Coefficients of the active constituents, redrawn every time that a task is sampled."""
+    """Coefficients of the active constituents. They are redrawn for every task."""
     if law == "discrete":
         index = jnp.floor(jax.random.uniform(key, (slots,)) * len(LEVELS)).astype(jnp.int32)
         return jnp.array(LEVELS)[index]
@@ -60,7 +61,7 @@ def respond(
     coefficients: Float[Array, " slots"],
     inputs: Float[Array, "sample feature"],
 ) -> Float[Array, "sample output"]:
-    """The teacher's answer: modules are summed by their coefficients, layer by layer, then read out."""
+    """The teacher's output: in each layer the modules are summed by their coefficients; then comes the readout."""
     hidden = inputs
     for layer in layers:
         weight = jnp.einsum("s,sfh->fh", coefficients, layer.weights)
@@ -69,16 +70,16 @@ def respond(
 
 
 class HyperteacherShape(RegressionFamily):
-    """Sizes and laws that the hyperteacher and its control share."""
+    """The configuration that the hyperteacher and its controls share."""
 
     inputs: PositiveInt = 16
     """Features of x, which is uniform in [-1, 1]."""
     hidden: PositiveInt = 16
     """Units of each hidden layer."""
     outputs: PositiveInt = 16
-    """Numbers in y."""
+    """Features of y."""
     layers: PositiveInt = 1
-    """Hidden layers, each composed from modules of its own."""
+    """Hidden layers. Each has separate modules."""
     coefficients: Coefficients = "discrete"
     """discrete: one of .5, .6, ..., 1; k-hot: 1; continuous: uniform in [.5, 1]."""
     bias: bool = True
@@ -98,9 +99,18 @@ class HyperteacherShape(RegressionFamily):
         sizes = [self.inputs] + [self.hidden] * self.layers
         return tuple(itertools.pairwise(sizes))
 
+    def draw_modules(self, number: int, key: Array) -> tuple[tuple[Modules, ...], Float[Array, "hidden output"]]:
+        """A number of modules for each layer, and a readout."""
+        *by_layer, by_readout = jax.random.split(key, self.layers + 1)
+        layers = tuple(
+            Modules.draw(number, *shape, self.bias, layer_key)
+            for shape, layer_key in zip(self.layer_shapes, by_layer, strict=True)
+        )
+        return layers, fan_in_normal(by_readout, (self.hidden, self.outputs))
+
 
 class ShapedTeacher(Teacher):
-    """Tasks and inputs that the hyperteacher and its control share; they differ in where the modules come from."""
+    """The tasks and inputs that the hyperteacher and its controls share. They differ in the source of the modules."""
 
     space: Space = eqx.field(static=True)
     shape: HyperteacherShape = eqx.field(static=True)
@@ -117,7 +127,7 @@ class ShapedTeacher(Teacher):
     def batch(self, task: Task, key: Array, samples: int) -> Batch:
         inputs = jax.random.uniform(key, (samples, self.shape.inputs), minval=-1.0)
         layers, readout = self.modules(task.combination)
-        # By the square root of the most active modules, also when fewer are active.
+        # Divided by the root of the largest number of active modules, also when fewer are active.
         scaled = task.coefficients / self.space.slots**0.5
         return Batch(inputs, respond(layers, readout, scaled, inputs), jnp.ones(samples))
 
@@ -138,10 +148,5 @@ class Hyperteacher(HyperteacherShape):
     kind: Literal["hyperteacher"] = "hyperteacher"
 
     def draw(self, space: Space, key: Array) -> HyperteacherTeacher:
-        *by_layer, by_readout = jax.random.split(key, self.layers + 1)
-        shared = tuple(
-            Modules.draw(space.width, *shape, self.bias, layer_key)
-            for shape, layer_key in zip(self.layer_shapes, by_layer, strict=True)
-        )
-        readout = fan_in_normal(by_readout, (self.hidden, self.outputs))
+        shared, readout = self.draw_modules(space.width, key)
         return HyperteacherTeacher(space=space, shape=self, shared=shared, readout=readout)

@@ -1,39 +1,31 @@
-"""The control that must fail: an independent random function of the hyperteacher's form for each combination."""
+"""The control that must fail: an independent random hyperteacher for each combination."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-import jax
 from jaxtyping import Array, Float, Int
 
-from recombine.families.hyperteacher import HyperteacherShape, Modules, ShapedTeacher, fan_in_normal
+from recombine.families.base import combination_key
+from recombine.families.hyperteacher import HyperteacherShape, Modules, ShapedTeacher
 from recombine.spaces.base import Space
 
 
 class LookupTeacher(ShapedTeacher):
-    """Each combination has modules and a readout of its own, drawn from a hash of the combination.
+    """Each combination has separate modules and a separate readout, drawn from a hash of the combination.
 
-    Within a combination the task is exactly as hard as the hyperteacher's; between combinations nothing is
-    shared. A network can memorise it and cannot recombine it.
+    Within a combination the task is exactly as hard as the hyperteacher's. Combinations share nothing, so a network can
+    memorise the task but cannot recombine.
     """
 
     key: Array
 
     def modules(self, row: Int[Array, " slots"]) -> tuple[tuple[Modules, ...], Float[Array, "hidden output"]]:
-        key = self.key
-        for slot in range(self.space.slots):
-            key = jax.random.fold_in(key, row[slot])
-        *by_layer, by_readout = jax.random.split(key, self.shape.layers + 1)
-        layers = tuple(
-            Modules.draw(self.space.slots, *shape, self.shape.bias, layer_key)
-            for shape, layer_key in zip(self.shape.layer_shapes, by_layer, strict=True)
-        )
-        return layers, fan_in_normal(by_readout, (self.shape.hidden, self.shape.outputs))
+        return self.shape.draw_modules(self.space.slots, combination_key(self.key, row))
 
 
 class Lookup(HyperteacherShape):
-    """An independent random function for each combination; no combination is ever listed."""
+    """An independent random function for each combination."""
 
     kind: Literal["lookup"] = "lookup"
 

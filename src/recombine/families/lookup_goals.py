@@ -8,25 +8,23 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from recombine.families.base import Task
+from recombine.families.base import Task, combination_key
 from recombine.families.goals import GoalShape, GoalsTeacher
 from recombine.spaces.base import Space
 
 
 class LookupGoalsTeacher(GoalsTeacher):
-    """Each combination stands for a goal that has nothing to do with its words, drawn from a hash of the combination."""
+    """Each combination means a random goal, drawn from a hash of the combination and unrelated to its words."""
 
     key: Array
 
     def meant(self, task: Task) -> Int[Array, " slots"]:
-        key = self.key
-        for slot in range(self.space.slots):
-            key = jax.random.fold_in(key, task.combination[slot])
+        key = combination_key(self.key, task.combination)
         return jax.random.randint(key, (self.space.slots,), 0, jnp.asarray(self.space.levels))
 
 
 class LookupGoals(GoalShape):
-    """Goals without any law between combinations; no combination is ever listed."""
+    """Goals that are independent between combinations."""
 
     kind: Literal["lookup-goals"] = "lookup-goals"
 

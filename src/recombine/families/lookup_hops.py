@@ -1,4 +1,4 @@
-"""The control of `hops`: the answer to each input is drawn by itself, so that nothing about it follows from other inputs."""
+"""The control of `hops`: the answer to each input is drawn independently, so it does not follow from other inputs."""
 
 from __future__ import annotations
 
@@ -7,31 +7,29 @@ from typing import Any, Literal
 import jax
 from jaxtyping import Array, Int
 
-from recombine.families.base import Task
+from recombine.families.base import Task, combination_key
 from recombine.families.hops import Hops, HopsTeacher
 from recombine.families.vocabulary import SPECIAL
 from recombine.spaces.base import Space
 
 
 class LookupHopsTeacher(HopsTeacher):
-    """The answer to an input is drawn from a hash of it; no input is ever listed."""
+    """The answer to an input is drawn from a hash of the input."""
 
     key: Array
 
     def answer(self, task: Task) -> Int[Array, " token"]:
-        key = self.key
-        for part in task.combination:
-            key = jax.random.fold_in(key, part)
-        # Before its END stands the answer; what lies in between, if it is said, is as in `hops`.
+        key = combination_key(self.key, task.combination)
+        # The answer is the token before END. A chain of thought is the same as in `hops`.
         return super().answer(task).at[-2].set(SPECIAL + jax.random.randint(key, (), 0, self.tokens))
 
 
 class LookupHops(Hops):
-    """As `hops`, but the last function is of the whole input: what was not trained cannot be known."""
+    """Like `hops`, but the last function depends on the whole input: what was not trained cannot be knhops."""
 
     kind: Literal["lookup-hops"] = "lookup-hops"
 
     def draw_within(self, space: Space, structure: Any, key: Array) -> LookupHopsTeacher:
         by_last, by_answer = jax.random.split(key)
-        own = super().draw_within(space, structure, by_last)
-        return LookupHopsTeacher(own.inner, own.last, own.tokens, own.chain, own.thought, by_answer)
+        hops = super().draw_within(space, structure, by_last)
+        return LookupHopsTeacher(hops.inner, hops.last, hops.tokens, hops.chain, hops.chain_of_thought, by_answer)

@@ -7,29 +7,26 @@ from typing import Literal
 import jax
 from jaxtyping import Array, Float
 
-from recombine.families.base import Task
+from recombine.families.base import Task, combination_key
 from recombine.families.preferences import PreferenceShape, PreferringTeacher
 from recombine.spaces.base import Space
 
 
 class LookupPreferencesTeacher(PreferringTeacher):
-    """Each combination has preferences of its own, drawn from a hash of the combination.
+    """Each combination has separate preferences, drawn from a hash of the combination.
 
-    Within a combination objects are worth as much, and follow the coefficients, as in `preferences`; between
-    combinations nothing is shared.
+    Within a combination the values of objects have the same distribution as in `preferences`. Combinations share nothing.
     """
 
     key: Array
 
     def worth(self, task: Task) -> Float[Array, " feature"]:
-        key = self.key
-        for slot in range(self.space.slots):
-            key = jax.random.fold_in(key, task.combination[slot])
+        key = combination_key(self.key, task.combination)
         return task.coefficients @ jax.random.normal(key, (self.space.slots, self.shape.features))
 
 
 class LookupPreferences(PreferenceShape):
-    """Preferences without any law between combinations; no combination is ever listed."""
+    """Preferences that are independent between combinations."""
 
     kind: Literal["lookup-preferences"] = "lookup-preferences"
 

@@ -1,4 +1,4 @@
-"""The control of SCAN: every command is answered by the actions of another one, drawn at random."""
+"""The control of SCAN: the answer to each command is the actions of another command, drawn at random."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from recombine.families.base import Task
-from recombine.families.scan import Scan, ScanTeacher, said
-from recombine.spaces import scan_language as language
+from recombine.families.scan import Scan, ScanTeacher, action_tokens
 from recombine.spaces.base import Space
+from recombine.spaces.scan import language
 
 
 class LookupScanTeacher(ScanTeacher):
-    """Which command's actions answer each: a permutation, so answers are as long and as frequent as in SCAN."""
+    """Commands and answers are paired by a random permutation, so answers have the same lengths and frequencies as in SCAN."""
 
     other: Int[Array, " command"]
 
     def answer(self, task: Task) -> Int[Array, " token"]:
         number = self.other[jnp.asarray(language.numbers(task.combination))]
-        return said(jnp.asarray(language.rows_of(number)))
+        return action_tokens(jnp.asarray(language.rows_of(number)))
 
 
 class LookupScan(Scan):
-    """As `scan`, but nothing about an answer follows from the parts of its command: what was not trained cannot be known."""
+    """Like `scan`, but an answer does not follow from the words of its command: what was not trained cannot be known."""
 
     kind: Literal["lookup-scan"] = "lookup-scan"
 

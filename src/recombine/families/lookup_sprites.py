@@ -1,31 +1,28 @@
-"""The control of sprites that must fail: what is to be said of an image is drawn for each combination on its own."""
+"""The control of sprites that must fail: the target factors are drawn independently for each combination."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-import jax
 from jaxtyping import Array, Int
 
+from recombine.families.base import combination_key
 from recombine.families.sprites import SpriteFamily, SpriteTeacher
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
 
 
 class LookupSpritesTeacher(SpriteTeacher):
-    """Says another combination in place of each, drawn from a hash of it: to be memorised, not to be recombined."""
+    """The targets are the factors of another combination, drawn from a hash: a network can memorise but not recombine."""
 
     key: Array
 
-    def told(self, row: Int[Array, " slots"]) -> Int[Array, " slots"]:
-        key = self.key
-        for slot in range(self.space.slots):
-            key = jax.random.fold_in(key, row[slot])
-        return self.space.sample(key)
+    def target_combination(self, row: Int[Array, " slots"]) -> Int[Array, " slots"]:
+        return self.space.sample(combination_key(self.key, row))
 
 
 class LookupSprites(SpriteFamily):
-    """The images of `sprites` with the factors of another combination, independently drawn; none is ever listed."""
+    """The images of `sprites`, with the factors of another, independently drawn combination as targets."""
 
     kind: Literal["lookup-sprites"] = "lookup-sprites"
 

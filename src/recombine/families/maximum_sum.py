@@ -1,4 +1,4 @@
-"""The largest sum of entries of a list, no two of them neighbours: which entries are taken, with or without the steps."""
+"""The largest sum of non-adjacent entries of a list: which entries are taken, with or without the steps."""
 
 from __future__ import annotations
 
@@ -16,12 +16,7 @@ from recombine.families.base import Task
 from recombine.families.graph_family import GraphFamily
 from recombine.families.sequences import SequenceTeacher
 from recombine.families.vocabulary import END, PAD, SPECIAL, Vocabulary
-from recombine.graphs.dynamic_programming import (
-    LEFT_OUT,
-    TAKEN,
-    maximum_sum_graph,
-    maximum_sum_scratchpad,
-)
+from recombine.graphs.dynamic_programming import LEFT_OUT, TAKEN, maximum_sum_graph, maximum_sum_scratchpad
 from recombine.graphs.graph import Graph
 from recombine.graphs.scratchpad import Scratchpad
 from recombine.spaces.base import Space
@@ -29,48 +24,47 @@ from recombine.spaces.lists import ListSpace
 
 
 class MaximumSumTeacher(SequenceTeacher):
-    """Solves lists. Nothing is drawn: all replicates have the same task."""
+    """Solves lists. Nothing is random: all replicates have the same tasks."""
 
     low: int = eqx.field(static=True)
     levels: int = eqx.field(static=True)
     width: int = eqx.field(static=True)
     steps: bool = eqx.field(static=True)
     first: int = eqx.field(static=True)
-    """The number that the first word of the vocabulary says."""
+    """The number that the first word of the vocabulary stands for."""
 
     def task(self, row: Int[Array, " slots"], key: Array) -> Task:
-        active = (row < self.width).astype(jnp.float32)
-        return Task(row, active, jnp.zeros(self.width).at[row].add(active, mode="drop"))
+        return Task.unweighted(row, self.width)
 
     def _entries(self, task: Task) -> tuple[Int[Array, " slots"], Int[Array, ""]]:
-        """The numbers of the list, zeros behind them, and how many there are."""
+        """The numbers of the list, followed by zeros, and their count."""
         real = task.combination < self.width
         return jnp.where(real, task.combination % self.levels + self.low, 0), jnp.sum(real)
 
-    def _said(self, numbers: Int[Array, "*place"]) -> Int[Array, "*place"]:
+    def _tokens(self, numbers: Int[Array, "*place"]) -> Int[Array, "*place"]:
         return SPECIAL + numbers - self.first
 
     def prompt(self, task: Task) -> Int[Array, " word"]:
         entries, number = self._entries(task)
-        return jnp.where(jnp.arange(len(entries)) < number, self._said(entries), PAD)
+        return jnp.where(jnp.arange(len(entries)) < number, self._tokens(entries), PAD)
 
     def answer(self, task: Task) -> Int[Array, " token"]:
         entries, number = self._entries(task)
-        best, labels = solved(entries)
-        place = jnp.arange((2 if self.steps else 1) * len(entries) + 1)
+        best, labels = solve(entries)
+        position = jnp.arange((2 if self.steps else 1) * len(entries) + 1)
         if self.steps:
             # The best sums from the last entry to the first, then the labels from the first to the last.
-            back = jnp.where(place < number, number - 1 - place, 0)
-            said = jnp.where(place < number, best[back], labels[jnp.clip(place - number, 0, len(labels) - 1)])
+            back = jnp.where(position < number, number - 1 - position, 0)
+            values = jnp.where(position < number, best[back], labels[jnp.clip(position - number, 0, len(labels) - 1)])
             number = 2 * number
         else:
-            said = labels[jnp.minimum(place, len(labels) - 1)]
-        tokens = jnp.where(place < number, self._said(said), PAD)
-        return jnp.where(place == number, END, tokens)
+            values = labels[jnp.minimum(position, len(labels) - 1)]
+        tokens = jnp.where(position < number, self._tokens(values), PAD)
+        return jnp.where(position == number, END, tokens)
 
 
-def solved(entries: Int[Array, " slots"]) -> tuple[Int[Array, " slots"], Int[Array, " slots"]]:
-    """For each place the best sum from there on, and the label: taken (1) or left out (2). Zeros behind a list change nothing."""
+def solve(entries: Int[Array, " slots"]) -> tuple[Int[Array, " slots"], Int[Array, " slots"]]:
+    """For each entry the best sum from there on, and its label: taken (1) or left out (2). Trailing zeros change nothing."""
 
     def backwards(later: tuple[Array, Array], entry: Array) -> tuple[tuple[Array, Array], Array]:
         following, beyond = later
@@ -91,8 +85,8 @@ def solved(entries: Int[Array, " slots"]) -> tuple[Int[Array, " slots"], Int[Arr
 
 
 class MaximumSum(GraphFamily):
-    """Lists of numbers; the answer says of each entry whether it is taken (1) or left out (2), the first such answer if
-    several are best. Steps are the best sums from each entry on."""
+    """Lists of numbers. The answer says for each entry whether it is taken (1) or left out (2); of several best answers it is
+    the first. Steps are the best sums from each entry on."""
 
     kind: Literal["maximum-sum"] = "maximum-sum"
     defaults: ClassVar[Mapping[str, Any]] = {
@@ -107,8 +101,8 @@ class MaximumSum(GraphFamily):
     def check(self, space: Space) -> None:
         if space != self.lists:
             raise BadInput(
-                f"The family 'maximum-sum' has {self.lists.title}, the space has {space.title}.",
-                fix="give space and family.lists the same numbers",
+                f"The family 'maximum-sum' needs {self.lists.title}, but the space has {space.title}.",
+                fix="set space and family.lists to the same numbers",
             )
 
     @property
@@ -118,7 +112,7 @@ class MaximumSum(GraphFamily):
 
     @property
     def first(self) -> int:
-        """The number that the first word says."""
+        """The number that the first word stands for."""
         return min(self.lists.low, 0)
 
     @property
@@ -126,7 +120,7 @@ class MaximumSum(GraphFamily):
         return self.lists.longest
 
     @property
-    def longest(self) -> int:
+    def longest_answer(self) -> int:
         return self.lengths(self.lists.longest)[1]
 
     def draw(self, space: Space, key: Array) -> MaximumSumTeacher:

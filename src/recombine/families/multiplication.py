@@ -27,23 +27,22 @@ MOST = 89
 
 
 class MultiplicationTeacher(SequenceTeacher):
-    """Multiplies. Nothing is drawn: all replicates have the same task."""
+    """Multiplies. Nothing is random: all replicates have the same tasks."""
 
     pairs: NumberPairs = eqx.field(static=True)
     steps: bool = eqx.field(static=True)
-    longest: int = eqx.field(static=True)
+    longest_answer: int = eqx.field(static=True)
 
     def task(self, row: Int[Array, " slots"], key: Array) -> Task:
-        active = (row < self.pairs.width).astype(jnp.float32)
-        return Task(row, active, jnp.zeros(self.pairs.width).at[row].add(active, mode="drop"))
+        return Task.unweighted(row, self.pairs.width)
 
     def prompt(self, task: Task) -> Int[Array, " word"]:
         digits = self.pairs.digits(task.combination, jnp)
         left, right = digits[: self.pairs.left], digits[self.pairs.left :]
-        # First digits first; the places in front of a shorter number are none.
-        said = jnp.concatenate([left[::-1], jnp.array([MOST + 1]), right[::-1]])
-        order = jnp.argsort(said < 0, stable=True)
-        return jnp.where(said < 0, PAD, SPECIAL + said)[order]
+        # Leading digits first. The empty places in front of a shorter number are removed.
+        tokens = jnp.concatenate([left[::-1], jnp.array([MOST + 1]), right[::-1]])
+        order = jnp.argsort(tokens < 0, stable=True)
+        return jnp.where(tokens < 0, PAD, SPECIAL + tokens)[order]
 
     def answer(self, task: Task) -> Int[Array, " token"]:
         digits = self.pairs.digits(task.combination, jnp)
@@ -52,7 +51,7 @@ class MultiplicationTeacher(SequenceTeacher):
         for size in sizes_of(self.pairs):
             words = _solved(size, left, right, self.steps)
             answers.append(
-                jnp.stack([*words, jnp.array(END)] + [jnp.array(PAD)] * (self.longest - len(words) - 1))
+                jnp.stack([*words, jnp.array(END)] + [jnp.array(PAD)] * (self.longest_answer - len(words) - 1))
             )
         lengths = jnp.sum(left >= 0), jnp.sum(right >= 0)
         return jnp.stack(answers)[(lengths[0] - 1) * self.pairs.right + lengths[1] - 1]
@@ -61,35 +60,35 @@ class MultiplicationTeacher(SequenceTeacher):
 def _solved(
     size: tuple[int, int], left: Int[Array, " place"], right: Int[Array, " place"], steps: bool
 ) -> list[Int[Array, ""]]:
-    """The words of the steps, as the graph of numbers of so many digits makes them, and of the digits of the product."""
+    """The tokens of the steps, computed along the graph for numbers of this size, and of the digits of the product."""
     graph = shape_of(size)
     given = iter([*left[: size[0]], *right[: size[1]]])
-    found: list[Array] = []
-    for place, node in enumerate(graph.nodes):
+    values: list[Array] = []
+    for number, node in enumerate(graph.nodes):
         if node.operation is None:
-            found.append(next(given))
+            values.append(next(given))
         else:
-            found.append(node.operation.apply(*(found[parent] for parent in graph.parents[place])))
-    product = [found[parent] for parent in graph.parents[graph.numbers["answer"]]]
-    between = [found[step] for step in graph.steps if step != graph.numbers["answer"]] if steps else []
+            values.append(node.operation.apply(*(values[parent] for parent in graph.parents[number])))
+    product = [values[parent] for parent in graph.parents[graph.index["answer"]]]
+    between = [values[step] for step in graph.steps if step != graph.index["answer"]] if steps else []
     return [SPECIAL + value for value in (*between, *product)]
 
 
 @functools.cache
 def shape_of(size: tuple[int, int]) -> Graph:
-    """The shape of all products of numbers of so many digits."""
+    """The graph of products of numbers with these numbers of digits."""
     return multiplication_graph("1" * size[0], "1" * size[1])
 
 
 def sizes_of(pairs: NumberPairs) -> list[tuple[int, int]]:
-    """Digits of both numbers, all that there are."""
+    """All pairs of numbers of digits."""
     return [(left, right) for left in range(1, pairs.left + 1) for right in range(1, pairs.right + 1)]
 
 
 class Multiplication(GraphFamily):
-    """Two numbers, answered by their product: as many digits as both have together, zeros in front, the first one first.
+    """Two numbers, answered by their product, padded with leading zeros to as many digits as both numbers together.
 
-    Each step of long multiplication is a token; the last step, which puts the digits of the product together, is the result.
+    Each step of long multiplication is a token. The last step, which collects the digits of the product, is the result.
     """
 
     kind: Literal["multiplication"] = "multiplication"
@@ -105,8 +104,8 @@ class Multiplication(GraphFamily):
     def check(self, space: Space) -> None:
         if space != self.pairs:
             raise BadInput(
-                f"The family 'multiplication' has {self.pairs.title}, the space has {space.title}.",
-                fix="give space and family.pairs the same numbers",
+                f"The family 'multiplication' needs {self.pairs.title}, but the space has {space.title}.",
+                fix="set space and family.pairs to the same numbers",
             )
 
     @property
@@ -118,12 +117,12 @@ class Multiplication(GraphFamily):
         return self.pairs.slots + 1
 
     @property
-    def longest(self) -> int:
+    def longest_answer(self) -> int:
         return self.lengths(10 * self.pairs.left + self.pairs.right)[1]
 
     def draw(self, space: Space, key: Array) -> MultiplicationTeacher:
         self.check(space)
-        return MultiplicationTeacher(self.pairs, self.steps, self.longest)
+        return MultiplicationTeacher(self.pairs, self.steps, self.longest_answer)
 
     def sizes(self, rows: Int[np.ndarray, "row slots"]) -> Int[np.ndarray, " row"]:
         real = self.pairs.digits(rows) >= 0
@@ -134,8 +133,8 @@ class Multiplication(GraphFamily):
 
     def lengths(self, size: int) -> tuple[int, int]:
         left, right = divmod(size, 10)
-        said = self.scratchpad(shape_of((left, right))).length if self.steps else left + right
-        return left + right + 1, said + 1
+        length = self.scratchpad(shape_of((left, right))).length if self.steps else left + right
+        return left + right + 1, length + 1
 
     def results(self, rows: Int[np.ndarray, "row slots"]) -> Int[np.ndarray, " row"]:
         return (rows < self.pairs.width).sum(axis=1)

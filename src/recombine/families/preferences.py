@@ -1,4 +1,4 @@
-"""A grid world whose objects are worth what the active parts say of their type."""
+"""A grid world in which the active constituents decide how much each type of object is worth."""
 
 from __future__ import annotations
 
@@ -21,22 +21,14 @@ from recombine.families.grid import MOVES, GridTeacher, Play, picture, played, s
 from recombine.families.hyperteacher import Coefficients, draw_coefficients
 from recombine.spaces.base import Space
 
-ROOMS = (
-    "#######",
-    "#..#..#",
-    "#.....#",
-    "##.#.##",
-    "#..#..#",
-    "#..#..#",
-    "#######",
-)
-"""Four rooms of 2 x 2 cells and three doors, 19 free cells: the two lower rooms meet through the upper ones only."""
+ROOMS = ("#######", "#..#..#", "#.....#", "##.#.##", "#..#..#", "#..#..#", "#######")
+"""Four rooms of 2 x 2 cells and three doors, 19 free cells. The two lower rooms are connected through the upper ones only."""
 
 SIZE = len(ROOMS)
 FREE = np.array([[cell == "." for cell in line] for line in ROOMS])
 PLACES = np.flatnonzero(FREE)
 FIRST, LAST = int(PLACES[0]) - 1, int(PLACES[-1]) + 1
-"""The cells between which all free ones are. A move from there stays on the grid."""
+"""The range of cells that contains all free ones. A move from there stays on the grid."""
 
 LIMIT = 8
 """Steps of an episode, and backups of the value iteration."""
@@ -45,18 +37,17 @@ ACTIONS = ("nothing", *MOVES)
 
 
 def arrivals(cells: Int[Array, " thing"], pays: Float[Array, " thing"]) -> Float[Array, "subset cell"]:
-    """What it is worth to arrive at a cell while a subset of the objects is there; bit i stands for object i.
+    """The value of arriving at a cell while a subset of the objects is present; bit i stands for object i.
 
-    It pays what the object is worth, if one is there, and then the discounted value of what remains. Values come from
-    `LIMIT` backups that begin at zero. Arriving at a wall is worth minus infinity, which is to say that no move is
-    blocked: staying costs a step and gains nothing, so it is best only where all is worth nothing, and then "nothing"
-    comes first.
+    It is the reward of the object there, if any, plus the discounted value of the rest. Values come from `LIMIT` backups
+    from zero. Arriving at a wall has value minus infinity, so that no move is ever blocked: staying costs a step and gains
+    nothing, so it is best only where nothing has a positive value, and then the action "nothing" comes first.
     """
     objects, window = len(cells), np.arange(FIRST, LAST)
     here = [window == cells[thing] for thing in range(objects)]
 
     def arrive(later: Float[Array, "subset window"]) -> Float[Array, "subset cell"]:
-        # By rows of subsets, each a plain choice between other rows: no gather, and cells stay side by side.
+        # One row per subset, each a choice between other rows: no gather is needed, and cells stay contiguous.
         rows = []
         for subset in range(2**objects):
             row = later[subset]
@@ -73,7 +64,7 @@ def arrivals(cells: Int[Array, " thing"], pays: Float[Array, " thing"]) -> Float
         return (DISCOUNT * jnp.maximum(functools.reduce(jnp.maximum, moves), 0.0), worth), None
 
     nothing = jnp.zeros((2**objects, LAST - FIRST)), jnp.zeros((2**objects, SIZE * SIZE))
-    # One round more than backups: its first half is what is asked for. So `arrive`, which is long, is compiled once.
+    # One more round than backups, of which only `arrive` is used. So `arrive`, which is long, is compiled once.
     (_, worth), _ = jax.lax.scan(backup, nothing, None, length=LIMIT + 1)
     return worth
 
@@ -82,16 +73,16 @@ class PreferenceShape(ClassificationFamily):
     """What preferences and their control share."""
 
     features: PositiveInt = 16
-    """F, the types of objects; at least as many as constituents, so that each constituent can be told from the others."""
+    """Types of objects; at least as many as constituents, so that constituents can be distinguished."""
     objects: int = Field(default=4, ge=1, le=6)
-    """Objects of an episode. The work of solving it doubles with each, and fewer make a task that is learned sooner."""
+    """Objects of an episode. Each doubles the work of solving it; with fewer, the task is learned sooner."""
     coefficients: Coefficients = "discrete"
     """discrete: one of .5, .6, ..., 1; k-hot: 1; continuous: uniform in [.5, 1]."""
 
     def check(self, space: Space) -> None:
         if space.width > self.features:
             raise BadInput(
-                f"Preferences of {space.width} constituents need as many types of objects; there are {self.features}.",
+                f"Preferences of {space.width} constituents need at least as many types of objects; there are {self.features}.",
                 fix=f"family.features={space.width}",
             )
 
@@ -109,14 +100,14 @@ class PreferenceShape(ClassificationFamily):
 
 
 class PreferringTeacher(GridTeacher):
-    """Tasks and episodes that preferences and their control share; they differ in what an object is worth."""
+    """Tasks and episodes that preferences and their control share. They differ in the values of objects."""
 
     space: Space = eqx.field(static=True)
     shape: PreferenceShape = eqx.field(static=True)
 
     @abc.abstractmethod
     def worth(self, task: Task) -> Float[Array, " feature"]:
-        """What each type of object pays in a task."""
+        """The reward of each type of object in a task."""
 
     @property
     def horizon(self) -> int:
@@ -136,18 +127,19 @@ class PreferringTeacher(GridTeacher):
         return Task(row, coefficients, self.space.vector(row, coefficients))
 
     def play(self, task: Task, key: Array) -> Play:
-        by_place, by_type = jax.random.split(key)
-        order = jax.lax.top_k(jax.random.uniform(by_place, (len(PLACES),)), self.shape.objects + 1)[1]
+        by_cell, by_type = jax.random.split(key)
+        order = jax.lax.top_k(jax.random.uniform(by_cell, (len(PLACES),)), self.shape.objects + 1)[1]
         start, *cells = jnp.asarray(PLACES)[order]
         types = jax.random.randint(by_type, (self.shape.objects,), 0, self.shape.features)
         return solve(start, jnp.stack(cells), types, self.worth(task)[types])
 
     def episode(self, task: Task, key: Array) -> Episode:
         play = played(self, task, key)
-        parts = self.space.constituents(np.asarray(task.combination))
+        constituents = self.space.constituents(np.asarray(task.combination))
         amounts = np.asarray(task.coefficients)
         title = " + ".join(
-            f"{amount:.2g} x {self.space.label(part)}" for part, amount in zip(parts, amounts, strict=False)
+            f"{amount:.2g} x {self.space.label(constituent)}"
+            for constituent, amount in zip(constituents, amounts, strict=False)
         )
         types = np.asarray(play.types)
         worth = np.asarray(self.worth(task))[types].tolist()
@@ -155,19 +147,16 @@ class PreferringTeacher(GridTeacher):
 
 
 def solve(
-    start: Int[Array, ""],
-    cells: Int[Array, " thing"],
-    types: Int[Array, " thing"],
-    pays: Float[Array, " thing"],
+    start: Int[Array, ""], cells: Int[Array, " thing"], types: Int[Array, " thing"], pays: Float[Array, " thing"]
 ) -> Play:
-    """The episode from a start: in each step the best action, the first where several are."""
+    """The episode from a start. Each step takes the best action; of several, the first."""
     worth = arrivals(cells, pays)
     moves = jnp.asarray((0, *shifts(SIZE)))
 
     def step(state: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], tuple[Array, Array, Array]]:
         cell, present = state
         subset = jnp.sum(present << jnp.arange(len(cells)))
-        # Doing nothing is worth nothing.
+        # The action "nothing" has value zero.
         action = jnp.argmax(worth[subset, cell + moves].at[0].set(0.0))
         after = cell + moves[action]
         return (after, present & (cells != after)), (cell, present, action)
@@ -181,7 +170,7 @@ def solve(
         present=present,
         agent=agent,
         actions=actions,
-        # Who does nothing stays, and does nothing for ever.
+        # The episode ends with the action "nothing".
         going=jnp.concatenate([jnp.ones(1, bool), actions[:-1] != 0]),
     )
 
@@ -192,12 +181,12 @@ class PreferencesTeacher(PreferringTeacher):
     table: Float[Array, "width feature"]
 
     def worth(self, task: Task) -> Float[Array, " feature"]:
-        # A pad picks any row: its coefficient is zero.
+        # A pad picks an arbitrary row, with coefficient zero.
         return task.coefficients @ self.table.at[task.combination].get(mode="clip")
 
 
 class Preferences(PreferenceShape):
-    """An object of type f pays the sum over active parts of coefficient x preference for f; labels are optimal."""
+    """An object of type f pays the sum over active constituents of coefficient x preference for f. Labels are optimal."""
 
     kind: Literal["preferences"] = "preferences"
 

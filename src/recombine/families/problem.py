@@ -1,4 +1,4 @@
-"""Problems with a known best answer as text: the question's numbers in digits, answered by those of the best answer."""
+"""Optimisation problems as text: the numbers of the question in digits, answered by the digits of the best answer."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from recombine.problems.power_flow import PowerFlow
 from recombine.spaces.base import Space
 from recombine.spaces.instances import InstanceSpace
 
-KEPT = 64
-"""So many sets of instances are kept: the runs of a replicate share theirs, and solving takes seconds."""
+CACHED = 64
+"""Sets of instances in the cache. The runs of a replicate share theirs, and solving takes seconds."""
 ATTEMPTS = 20
-"""So often draws are made up for that have no answer or were drawn before."""
+"""Rounds of drawing that replace draws without an answer and repeats."""
 
 
 class Problem(SequenceFamily):
-    """Instances of `problem`, drawn and solved once a replicate; no question is there twice."""
+    """Instances of `problem`, drawn and solved once per replicate. All questions are different."""
 
     kind: Literal["problem"] = "problem"
     defaults: ClassVar[Mapping[str, Any]] = {
@@ -37,14 +37,14 @@ class Problem(SequenceFamily):
         "model": "decoder",
     }
     problem: field("problems", Solvable) = PowerFlow(solver="batched", text="pairs")  # type: ignore[valid-type]
-    """What is asked."""
+    """The problem."""
     steps: bool = False
-    """Whether intermediate quantities are said before and between the answer's numbers."""
+    """Whether answers contain intermediate quantities before and between their numbers."""
 
     def check(self, space: Space) -> None:
         if not isinstance(space, InstanceSpace):
             raise BadInput(
-                f"The family 'problem' has instances without parts, got {space.title}.", fix="space=instances"
+                f"The family 'problem' needs a space of instances, got {space.title}.", fix="space=instances"
             )
 
     @property
@@ -56,21 +56,21 @@ class Problem(SequenceFamily):
         return self.problem.texts.question.length - 1
 
     @property
-    def longest(self) -> int:
+    def longest_answer(self) -> int:
         texts = self.problem.texts
         return (texts.steps if self.steps else texts.answer).length
 
     def prepare(self, space: Space, key: Array) -> None:
-        """Instances are found and written here; `draw` finds them kept."""
+        """Draw, solve and write the instances; `draw` takes them from the cache."""
         self._texts(space.size, jax.random.bits(key, (4,), "uint32"))
 
     def draw(self, space: Space, key: Array) -> WrittenTeacher:
         self.check(space)
         shapes = [
             jax.ShapeDtypeStruct((space.size, length), np.dtype("int32"))
-            for length in (self.longest_prompt, self.longest)
+            for length in (self.longest_prompt, self.longest_answer)
         ]
-        # Solvers are not made of JAX; drawing is.
+        # The solvers do not use JAX, but `draw` is compiled.
         bits = jax.random.bits(key, (4,), "uint32")
         questions, answers = jax.pure_callback(functools.partial(self._texts, space.size), shapes, bits)
         return WrittenTeacher(questions, answers)
@@ -79,36 +79,36 @@ class Problem(SequenceFamily):
         self, number: int, bits: UInt32[Array | np.ndarray, " four"]
     ) -> tuple[Int[np.ndarray, "n word"], Int[np.ndarray, "n token"]]:
         seed = int.from_bytes(np.asarray(bits, np.uint32).tobytes(), "little")
-        found = instances(self.problem, number, seed)
+        drawn = instances(self.problem, number, seed)
         return (
-            self.problem.write_questions(found.questions),
-            self.problem.write_answers(found.questions, found.answers, self.steps),
+            self.problem.write_questions(drawn.questions),
+            self.problem.write_answers(drawn.questions, drawn.answers, self.steps),
         )
 
 
-@functools.lru_cache(maxsize=KEPT)
+@functools.lru_cache(maxsize=CACHED)
 def instances(problem: Solvable, number: int, seed: int) -> Instances:
-    """So many instances with different questions. Draws that a solver does not finish, and repeats, are made up for."""
-    found, start = None, 0
+    """A number of instances with different questions. Draws that the solver does not finish, and repeats, are replaced."""
+    drawn, start = None, 0
     for _ in range(ATTEMPTS):
-        missing = number - (0 if found is None else len(found))
+        missing = number - (0 if drawn is None else len(drawn))
         if not missing:
             break
         more = problem.instances(missing, seed, start)
         start += missing
-        found = _different(more if found is None else together([found, more]))
-    if found is None or len(found) < number:
+        drawn = _different(more if drawn is None else together([drawn, more]))
+    if drawn is None or len(drawn) < number:
         raise BadInput(
-            f"{start} draws of {problem.kind} gave {0 if found is None else len(found)} of {number} different questions "
+            f"{start} draws of {problem.kind} gave {0 if drawn is None else len(drawn)} of {number} different questions "
             "that can be answered.",
             fix="ask for fewer instances",
         )
-    return found
+    return drawn
 
 
-def _different(found: Instances) -> Instances:
-    """Without the questions that were drawn before."""
-    first = np.sort(np.unique(found.questions, axis=0, return_index=True)[1])
+def _different(drawn: Instances) -> Instances:
+    """Remove repeated questions."""
+    first = np.sort(np.unique(drawn.questions, axis=0, return_index=True)[1])
     return Instances(
-        found.questions[first], found.answers[first], found.costs[first], found.numbers[first], found.dropped
+        drawn.questions[first], drawn.answers[first], drawn.costs[first], drawn.numbers[first], drawn.dropped
     )

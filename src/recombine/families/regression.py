@@ -10,16 +10,18 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from recombine.families.base import Batch, Family, TaskScores
+from recombine.spaces.base import Space
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 class RegressionFamily(Family, abc.ABC):
-    """R2 as pooled (headline), as the literature's mean of ratios, and as the median over tasks; and a correlation.
+    """Metrics: R2 pooled over tasks (headline), as the mean of ratios in the literature, as the median over tasks; and a
+    correlation.
 
-    R2 falls far below zero where a network guesses with confidence. The pooled correlation within tasks does not: it
-    is zero on average where nothing is known, so it can show that a control *stays* at zero.
+    R2 falls far below zero where a network guesses with confidence. The pooled correlation within tasks is zero on average
+    where nothing is known, so it can show that a control *stays* at zero.
     """
 
     metric: ClassVar[str] = "r2"
@@ -35,15 +37,18 @@ class RegressionFamily(Family, abc.ABC):
         return {
             "error": error.sum(),
             "spread": spread.sum(),
-            # Around the task's own means: what a network that knows nothing of a task gets right of it, on average nothing.
+            # Around the means of the task: zero on average for a network that knows nothing about the task.
             "agreement": (weight * (batch.targets - mean) * centred).sum(),
             "power": (weight * centred**2).sum(),
-            # Mean over samples and units of error / variance of that unit: heavy-tailed where a unit hardly varies.
+            # The mean over samples and units of error / variance of the unit: heavy-tailed where a unit hardly varies.
             "ratio": (error / variance).sum() / (count * error.shape[1]),
         }
 
     def headline(self, scores: TaskScores) -> Float[Array, ""]:
         return 1 - jnp.sum(scores["error"]) / jnp.sum(scores["spread"])
+
+    def metric_names(self, space: Space) -> tuple[str, ...]:
+        return ("r2", "r2_ratio", "r2_median", "correlation")
 
     def metrics(self, scores: TaskScores) -> dict[str, float]:
         error, spread = np.asarray(scores["error"], float), np.asarray(scores["spread"], float)
@@ -56,14 +61,28 @@ class RegressionFamily(Family, abc.ABC):
         }
 
     def pooled(self, tasks: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-        single = 1 - tasks["error"] / tasks["spread"]
-        grouped = tasks.assign(single=single).groupby(by, sort=False, observed=True)
-        known = [name for name in ("error", "spread", "agreement", "power") if name in tasks.columns]
-        frame = grouped[known].sum()
-        frame["r2"] = 1 - frame["error"] / frame["spread"]
+        return pooled_r2(tasks, by)
+
+
+def pooled_r2(tasks: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """R2 and correlation of groups of tasks, from the sums of their statistics.
+
+    Args:
+        tasks: One row per task, or per group of tasks, with the columns `error` and `spread`, and `agreement` and `power`
+            for the correlation. With a column `ratio` there is also `r2_ratio`.
+        by: The columns that name a group.
+
+    Returns:
+        One row per group, in the order of first appearance: the columns of `by`, the sums, and the metrics.
+    """
+    statistics = [name for name in ("error", "spread", "agreement", "power") if name in tasks.columns]
+    grouped = tasks.assign(single=1 - tasks["error"] / tasks["spread"]).groupby(by, sort=False, observed=True)
+    frame = grouped[statistics].sum()
+    frame["r2"] = 1 - frame["error"] / frame["spread"]
+    if "ratio" in tasks.columns:
         frame["r2_ratio"] = 1 - grouped["ratio"].mean()
-        frame["r2_median"] = grouped["single"].median()
-        if "power" in known:
-            scale = frame["spread"] * frame["power"].clip(lower=1e-30)
-            frame["correlation"] = frame["agreement"] / scale**0.5
-        return frame.reset_index()
+    frame["r2_median"] = grouped["single"].median()
+    if "power" in statistics:
+        scale = frame["spread"] * frame["power"].clip(lower=1e-30)
+        frame["correlation"] = frame["agreement"] / scale**0.5
+    return frame.reset_index()

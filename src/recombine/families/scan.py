@@ -1,4 +1,4 @@
-"""SCAN: commands in words, answered by what they say to do."""
+"""SCAN: commands in words, answered by the actions that they describe."""
 
 from __future__ import annotations
 
@@ -12,28 +12,26 @@ from recombine.errors import BadInput
 from recombine.families.base import Task
 from recombine.families.sequences import SequenceFamily, SequenceTeacher
 from recombine.families.vocabulary import END, PAD, SPECIAL, Vocabulary
-from recombine.spaces import scan_language as language
 from recombine.spaces.base import Space
-from recombine.spaces.scan import ScanSpace
+from recombine.spaces.scan import ScanSpace, language
 
 
 class ScanTeacher(SequenceTeacher):
-    """Knows the language. Nothing is drawn: all replicates have the same one."""
+    """The language of SCAN. Nothing is random: all replicates have the same tasks."""
 
     def task(self, row: Int[Array, " slots"], key: Array) -> Task:
-        active = (row < language.WIDTH).astype(jnp.float32)
-        return Task(row, active, jnp.zeros(language.WIDTH).at[row].add(active, mode="drop"))
+        return Task.unweighted(row, language.WIDTH)
 
     def prompt(self, task: Task) -> Int[Array, " word"]:
         words = jnp.asarray(language.word_numbers(task.combination))
         return jnp.where(words < len(language.WORDS), SPECIAL + words, PAD)
 
     def answer(self, task: Task) -> Int[Array, " token"]:
-        return said(task.combination)
+        return action_tokens(task.combination)
 
 
-def said(row: Int[Array, " slots"]) -> Int[Array, " token"]:
-    """The tokens of a command's actions, with END behind them."""
+def action_tokens(row: Int[Array, " slots"]) -> Int[Array, " token"]:
+    """The tokens of a command's actions, followed by END."""
     actions = jnp.asarray(language.action_numbers(row))
     real = actions < len(language.ACTIONS)
     tokens = jnp.where(real, SPECIAL + len(language.WORDS) + actions, PAD)
@@ -41,18 +39,14 @@ def said(row: Int[Array, " slots"]) -> Int[Array, " token"]:
 
 
 class Scan(SequenceFamily):
-    """Commands of one or two phrases and their actions; `space=scan`."""
+    """Commands of one or two phrases, and their actions. For `space=scan`."""
 
     kind: Literal["scan"] = "scan"
-    defaults: ClassVar[Mapping[str, Any]] = {
-        **SequenceFamily.defaults,
-        "space": "scan",
-        "support": "scan-split",
-    }
+    defaults: ClassVar[Mapping[str, Any]] = {**SequenceFamily.defaults, "space": "scan", "support": "scan-split"}
 
     def check(self, space: Space) -> None:
         if not isinstance(space, ScanSpace):
-            raise BadInput(f"The family 'scan' has commands of SCAN, got {space.title}.", fix="space=scan")
+            raise BadInput(f"The family 'scan' needs the space of SCAN commands, got {space.title}.", fix="space=scan")
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -63,7 +57,7 @@ class Scan(SequenceFamily):
         return language.MOST_WORDS
 
     @property
-    def longest(self) -> int:
+    def longest_answer(self) -> int:
         return language.MOST_ACTIONS + 1
 
     def draw(self, space: Space, key: Array) -> ScanTeacher:

@@ -1,4 +1,4 @@
-"""What families share whose answers are sequences of tokens: told by a prompt, scored whole and token by token."""
+"""Families whose answers are sequences of tokens: a prompt describes the task; scores are exact match and per token."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from recombine.families.base import Batch, TargetKind, Task, TaskScores, Teacher
+from recombine.families.exact_match import ExactMatchFamily
 from recombine.families.vocabulary import BEGIN, PAD, Vocabulary
-from recombine.families.whole import WholeFamily
 
 
 class SequenceTeacher(Teacher):
-    """Says what a task is and what its answer is. Both are padded at the end; an answer closes with END."""
+    """Gives the prompt and the answer of a task. Both are padded at the end; an answer closes with END."""
 
     @abc.abstractmethod
     def prompt(self, task: Task) -> Int[Array, " word"]:
-        """The tokens that tell the task."""
+        """The tokens that describe the task."""
 
     @abc.abstractmethod
     def answer(self, task: Task) -> Int[Array, " token"]:
-        """The tokens that are right, with END behind them."""
+        """The tokens of the right answer, followed by END."""
 
     def batch(self, task: Task, key: Array, samples: int) -> Batch:
-        """The answer to the prompt. There is one, so every example of a task is the same."""
+        """The answer to the prompt. There is only one, so all examples of a task are the same."""
         answer = self.answer(task)
-        # What a network is shown while it learns: the right token before each.
+        # Teacher forcing: the network sees the right token before each.
         shown = jnp.concatenate([jnp.array([BEGIN], answer.dtype), answer[:-1]])
         return Batch(
             inputs=jnp.broadcast_to(shown, (samples, len(shown))).astype(jnp.float32),
@@ -38,13 +38,13 @@ class SequenceTeacher(Teacher):
 
 
 class WrittenTeacher(SequenceTeacher):
-    """Instances that were written down beforehand: a combination is the number of one."""
+    """Instances that were written beforehand. A combination is the number of an instance."""
 
     questions: Int[Array, "instance word"]
     answers: Int[Array, "instance token"]
 
     def task(self, row: Int[Array, " slots"], key: Array) -> Task:
-        return Task(row, jnp.ones(1), jnp.zeros(len(self.questions)).at[row].set(1.0))
+        return Task.unweighted(row, len(self.questions))
 
     def prompt(self, task: Task) -> Int[Array, " word"]:
         return self.questions[task.combination[0]]
@@ -53,8 +53,8 @@ class WrittenTeacher(SequenceTeacher):
         return self.answers[task.combination[0]]
 
 
-class SequenceFamily(WholeFamily, abc.ABC):
-    """Targets are the numbers of tokens. A prediction is what a network said by itself, token after token."""
+class SequenceFamily(ExactMatchFamily, abc.ABC):
+    """Targets are the numbers of tokens. Predictions are free-running: the network continues its own tokens."""
 
     targets: ClassVar[TargetKind] = "tokens"
     defaults: ClassVar[Mapping[str, Any]] = {
@@ -73,21 +73,21 @@ class SequenceFamily(WholeFamily, abc.ABC):
     @property
     @abc.abstractmethod
     def longest_prompt(self) -> int:
-        """The tokens of the longest prompt."""
+        """Tokens of the longest prompt."""
 
     @property
     @abc.abstractmethod
-    def longest(self) -> int:
-        """The tokens of the longest answer, with its END."""
+    def longest_answer(self) -> int:
+        """Tokens of the longest answer, with END."""
 
     @property
     def input_size(self) -> int:
-        return self.longest
+        return self.longest_answer
 
     @property
     def output_size(self) -> int:
-        """A number for each word at each place."""
-        return self.longest * self.vocabulary.size
+        """A logit for each word of the vocabulary at each position."""
+        return self.longest_answer * self.vocabulary.size
 
     def score(self, batch: Batch, predictions: Float[Array, "sample output"]) -> TaskScores:
         counts = batch.targets != PAD

@@ -1,4 +1,4 @@
-"""Small grey images of one shape, whose factors are to be read off: the classic test of disentanglement."""
+"""Small grey images of one shape, whose factors are the targets: the classic test of disentanglement."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pydantic import Field
 
 from recombine.errors import BadInput, did_you_mean
 from recombine.families.base import Batch, Family, Task, TaskScores, Teacher
-from recombine.families.scene_rendering import SHAPES, Look, opacity
+from recombine.families.scenes.rendering import SHAPES, Appearance, opacity
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
 
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ORDERED = ("size", "column", "row")
-"""The factors whose values have an order, in the order of targets; shape comes before them."""
+"""The factors whose values are ordered, in the order of the targets. Shape comes before them."""
 FACTORS = ("shape", *ORDERED)
 SPACE: Mapping[str, tuple[str, ...] | int] = {"shape": SHAPES[:4], "size": 4, "column": 6, "row": 6}
-"""The space that goes with the family where none is given."""
+"""The default space."""
 
 SMALLEST, LARGEST = 0.12, 0.22
-"""The radii of the first and the last size; those between are evenly apart."""
+"""The radii of the first and the last size; the others are evenly spaced."""
 EDGE = 0.3
-"""Where the first column and the first row are, as shares of an image's side; the last ones are as far from the other end."""
+"""The position of the first column and row, as a share of the side; the last ones are as far from the other end."""
 DARK, LIGHT = (0.05, 0.3), (0.65, 0.95)
-"""The shades of backgrounds and of shapes."""
+"""The ranges of grey of backgrounds and of shapes."""
 
 
 def spaced(number: Int[Array, ""], levels: int, first: float, last: float) -> Float[Array, ""]:
-    """The value of a level where they are evenly apart."""
+    """The value of a level, where levels are evenly spaced."""
     return first + (last - first) * number / (levels - 1)
 
 
@@ -54,32 +54,30 @@ class SpriteTeacher(Teacher):
     noise: float = eqx.field(static=True)
 
     @abc.abstractmethod
-    def told(self, row: Int[Array, " slots"]) -> Int[Array, " slots"]:
-        """The combination that must be said where this one is seen."""
+    def target_combination(self, row: Int[Array, " slots"]) -> Int[Array, " slots"]:
+        """The combination whose factors are the targets where this one is shown."""
 
     def task(self, row: Int[Array, " slots"], key: Array) -> Task:
         return Task(row, jnp.ones(self.space.slots), self.space.vector(row))
 
     def levels(self, row: Int[Array, " slots"]) -> dict[str, tuple[Int[Array, ""], int]]:
-        """The number of the value of each factor, and how many values there are. Shapes are numbered as in SHAPES."""
-        found = {
-            name: (row[place] - offset, len(values))
-            for place, ((name, values), offset) in enumerate(
-                zip(self.space.factors, self.space.offsets, strict=True)
-            )
+        """The level of each factor, and its number of levels. Shapes are numbered as in SHAPES."""
+        levels = {
+            name: (row[slot] - offset, len(values))
+            for slot, ((name, values), offset) in enumerate(zip(self.space.factors, self.space.offsets, strict=True))
         }
-        number, count = found["shape"]
-        return found | {"shape": (_shapes(self.space)[number], count)}
+        number, count = levels["shape"]
+        return levels | {"shape": (_shapes(self.space)[number], count)}
 
     def batch(self, task: Task, key: Array, samples: int) -> Batch:
-        seen, said = self.levels(task.combination), self.levels(self.told(task.combination))
-        look = Look(
-            shape=seen["shape"][0],
+        shown, target = self.levels(task.combination), self.levels(self.target_combination(task.combination))
+        appearance = Appearance(
+            shape=shown["shape"][0],
             texture=jnp.zeros((), int),
-            centre=jnp.stack([spaced(*seen[name], EDGE, 1 - EDGE) for name in ("column", "row")]),
-            radius=spaced(*seen["size"], SMALLEST, LARGEST),
+            centre=jnp.stack([spaced(*shown[name], EDGE, 1 - EDGE) for name in ("column", "row")]),
+            radius=spaced(*shown["size"], SMALLEST, LARGEST),
         )
-        covered = opacity(look, self.pixels).ravel()
+        covered = opacity(appearance, self.pixels).ravel()
 
         by_dark, by_light, by_noise = jax.random.split(key, 3)
         dark = jax.random.uniform(by_dark, (samples, 1), minval=DARK[0], maxval=DARK[1])
@@ -87,9 +85,9 @@ class SpriteTeacher(Teacher):
         images = 2 * (dark + covered * (light - dark)) - 1
         images = images + self.noise * jax.random.normal(by_noise, images.shape)
         targets = jnp.concatenate(
-            [self._shape(said["shape"][0]), jnp.stack([standardised(*said[name]) for name in ORDERED])]
+            [self._shape(target["shape"][0]), jnp.stack([standardised(*target[name]) for name in ORDERED])]
         )
-        label = jnp.stack([*(said[name][0] for name in FACTORS), *(jnp.array(said[n][1]) for n in ORDERED)])
+        label = jnp.stack([*(target[name][0] for name in FACTORS), *(jnp.array(target[n][1]) for n in ORDERED)])
         return Batch(
             inputs=images,
             targets=jnp.broadcast_to(targets, (samples, len(targets))),
@@ -110,11 +108,11 @@ def _shapes(space: ProductSpace) -> Int[Array, " value"]:
 
 
 class SpriteFamily(Family, abc.ABC):
-    """Scores of what is said of sprites.
+    """Scores of sprites.
 
-    Every factor has a variance of 1 over the whole space, and R2 is measured by it on any set of combinations: where a
-    set holds one value of a factor only, it is 1 less the squared error and still says something. Metrics: `r2` (mean over
-    factors), `success` (every factor right: the nearest value is the true one), `r2_<factor>`, `right_<factor>`.
+    Every factor has variance 1 over the whole space, and R2 is relative to this variance on every set of combinations. So
+    it is defined, as 1 minus the squared error, even where a set has only one value of a factor. Metrics: `r2` (mean over
+    factors), `success` (all factors right: the nearest value is the true one), `r2_<factor>`, `right_<factor>`.
     """
 
     metric: ClassVar[str] = "r2"
@@ -133,7 +131,7 @@ class SpriteFamily(Family, abc.ABC):
         given = dict(space.factors) if isinstance(space, ProductSpace) else {}
         if set(given) != set(FACTORS) or min(len(values) for values in given.values()) < 2:
             raise BadInput(
-                f"Sprites have the factors {', '.join(FACTORS)}, each with two values at least. Got {space.title}.",
+                f"Sprites need the factors {', '.join(FACTORS)}, each with at least two values. Got {space.title}.",
                 fix='space.factors={"shape": ["disc", "square"], "size": 3, "column": 4, "row": 4}, or leave the space '
                 "out: the family brings one",
             )
@@ -157,7 +155,7 @@ class SpriteFamily(Family, abc.ABC):
         shapes = len(SHAPES)
         error = (predictions - batch.targets) ** 2
         by_factor = [error[:, :shapes].sum(axis=1), *error[:, shapes:].T]
-        # Within half the distance between neighbouring values, and at either end on its outer side.
+        # Right: the nearest level is the true one. Beyond the first and the last level, these are the nearest.
         levels = batch.labels[:, len(FACTORS) :].astype(jnp.float32)
         number = jnp.round(predictions[:, shapes:] / (2 * (3 / (levels**2 - 1)) ** 0.5) + (levels - 1) / 2)
         nearest = jnp.clip(number, 0, levels - 1) == batch.labels[:, 1 : len(FACTORS)]
@@ -166,10 +164,7 @@ class SpriteFamily(Family, abc.ABC):
         def total(values: Array) -> Float[Array, ""]:
             return jnp.sum(batch.mask * values)
 
-        scores = {
-            "images": total(jnp.ones_like(batch.mask)),
-            "whole": total(jnp.all(jnp.stack(right), axis=0)),
-        }
+        scores = {"images": total(jnp.ones_like(batch.mask)), "whole": total(jnp.all(jnp.stack(right), axis=0))}
         for name, squares, good in zip(FACTORS, by_factor, right, strict=True):
             scores |= {f"error_{name}": total(squares), f"hit_{name}": total(good)}
         return scores
@@ -177,6 +172,9 @@ class SpriteFamily(Family, abc.ABC):
     def headline(self, scores: TaskScores) -> Float[Array, ""]:
         error = sum(jnp.sum(scores[f"error_{name}"]) for name in FACTORS)
         return 1 - error / (len(FACTORS) * jnp.sum(scores["images"]))
+
+    def metric_names(self, space: Space) -> tuple[str, ...]:
+        return ("r2", "success", *(f"{metric}_{name}" for metric in ("r2", "right") for name in FACTORS))
 
     def metrics(self, scores: TaskScores) -> dict[str, float]:
         sums = {name: float(np.sum(np.asarray(values, float))) for name, values in scores.items()}
@@ -189,7 +187,7 @@ class SpriteFamily(Family, abc.ABC):
 
 
 def _metrics(sums: Any) -> dict[str, Any]:
-    """From sums over tasks, as numbers or as columns."""
+    """The metrics, from sums over tasks given as numbers or as columns."""
     single = {f"r2_{name}": 1 - sums[f"error_{name}"] / sums["images"] for name in FACTORS}
     mean = sum(single.values()) / len(FACTORS)
     right = {f"right_{name}": sums[f"hit_{name}"] / sums["images"] for name in FACTORS}
@@ -197,16 +195,16 @@ def _metrics(sums: Any) -> dict[str, Any]:
 
 
 class SpritesTeacher(SpriteTeacher):
-    """Says what is seen."""
+    """The targets are the factors of the image."""
 
-    def told(self, row: Int[Array, " slots"]) -> Int[Array, " slots"]:
+    def target_combination(self, row: Int[Array, " slots"]) -> Int[Array, " slots"]:
         return row
 
 
 class Sprites(SpriteFamily):
-    """Say shape, size, column and row of what an image shows, in numbers. Shades and noise tell nothing.
+    """Predict shape, size, column and row of the sprite in an image. Shades and noise are random.
 
-    The image shows the combination, so the encoding must not tell it: `unsaid`.
+    The image shows the combination, so the encoding must not: use `unsaid`.
     """
 
     kind: Literal["sprites"] = "sprites"

@@ -12,28 +12,28 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from recombine.errors import BadInput, did_you_mean
 
 PAD, END, BEGIN = 0, 1, 2
-"""No word; what closes an answer; what stands before its first word. Words follow them."""
+"""The tokens for padding, for the end of an answer, and before its first word. The words of a vocabulary follow them."""
 SPECIAL = 3
 
 
 class Vocabulary(BaseModel):
-    """Different words, numbered from 3 on in the order given."""
+    """Distinct words, numbered from 3 in the given order."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     words: tuple[str, ...] = Field(min_length=1)
-    """The words, each once."""
+    """The words. Each occurs once."""
 
     @model_validator(mode="after")
     def _differ(self) -> Vocabulary:
         twice = sorted({word for word in self.words if self.words.count(word) > 1})
         if twice:
-            raise ValueError(f"a vocabulary has each word once, these came twice: {', '.join(twice)}")
+            raise ValueError(f"a vocabulary has each word once; these occur twice: {', '.join(twice)}")
         return self
 
     @property
     def size(self) -> int:
-        """How many numbers a token can have, with pad, end and beginning."""
+        """Different tokens: the words, padding, end and beginning."""
         return SPECIAL + len(self.words)
 
     @functools.cached_property
@@ -41,20 +41,23 @@ class Vocabulary(BaseModel):
         return {word: number for number, word in enumerate(self.words, start=SPECIAL)}
 
     def numbers(self, words: Iterable[str]) -> tuple[int, ...]:
-        """The numbers of words. Raises BadInput for one that is not known."""
-        found = []
+        """The token numbers of words. Raises BadInput for an unknown word."""
+        words = tuple(words)
         for word in words:
             if word not in self._numbers:
-                raise BadInput(
-                    f"{word!r} is not a word of this vocabulary.", fix=did_you_mean(word, self.words)
-                )
-            found.append(self._numbers[word])
-        return tuple(found)
+                raise BadInput(f"{word!r} is not a word of this vocabulary.", fix=did_you_mean(word, self.words))
+        return tuple(self._numbers[word] for word in words)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(repr, self.words[:8])) + (", ..." if len(self.words) > 8 else "")
+        return f"Vocabulary({len(self.words)} words: {shown})"
+
+    __str__ = __repr__
 
     def spelled(self, numbers: Sequence[int] | np.ndarray) -> tuple[str, ...]:
-        """The words of an answer, up to its end. Whatever stands there that is no word is shown as `?`."""
+        """The words of an answer, up to its end. A token that is not a word becomes `?`."""
         words: list[str] = []
-        for number in (int(one) for one in numbers):
+        for number in map(int, numbers):
             if number in (PAD, END):
                 break
             known = SPECIAL <= number < self.size
@@ -63,11 +66,11 @@ class Vocabulary(BaseModel):
 
 
 def padded(sequences: Sequence[Sequence[int]], length: int) -> Int[np.ndarray, "sequence length"]:
-    """Sequences of numbers as rows of equal length, with pads at their ends."""
+    """Sequences of tokens as rows of equal length, padded at the end. Raises BadInput for a longer sequence."""
     longest = max(map(len, sequences), default=0)
     if longest > length:
-        raise BadInput(f"A sequence has {longest} tokens, more than the {length} that there is room for.")
-    made = np.full((len(sequences), length), PAD, np.int32)
-    for row, sequence in zip(made, sequences, strict=True):
+        raise BadInput(f"A sequence has {longest} tokens, but there is room for {length}.")
+    rows = np.full((len(sequences), length), PAD, np.int32)
+    for row, sequence in zip(rows, sequences, strict=True):
         row[: len(sequence)] = sequence
-    return made
+    return rows

@@ -1,23 +1,32 @@
-"""A map of the combination space: what was trained, what was held out, and how well each did."""
+"""A map of the combination space: trained and held-out combinations with their scores."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import altair as alt
 import numpy as np
 import pandas as pd
+from altair.typing import ChartType
 
 from recombine.figures.summary import require
-from recombine.figures.theme import unique_labels
+from recombine.figures.theme import message_chart, quality_colour, themed, tooltips, unique_labels, values
 from recombine.figures.wording import number as in_words
 
 MOST = 40
-"""So many rows can be told apart; more constituents than this are put into groups."""
+"""Largest number of rows. More constituents than this are grouped."""
 
 COLUMNS = ("run", "replicate", "number", "constituents", "region", "stratum", "error", "spread")
 CELL_COLUMNS = ["number", "row", "column", "part", "r2", "combinations", "met", "marked"]
+LOWER = "M-1,-1L1,1L-1,1Z"
+UPPER = "M-1,-1L1,-1L1,1Z"
+CROSS = "M-1,-1L1,1M1,-1L-1,1"
+GAP = 0.08
+MOST_ACROSS = 4
+PANEL = 236
+"""Width of one map in pixels, unless its cells would be too small."""
 
 
 class Panel(NamedTuple):
@@ -28,64 +37,67 @@ class Panel(NamedTuple):
     replicate: int
     r2_trained: float
     r2_held_out: float
-    unmet: int
-    """How many pairs that the held-out combinations hold never met in training."""
 
 
 class CombinationMapInfo(NamedTuple):
-    """What the figure shows."""
+    """The content of the figure."""
 
     labels: tuple[str, ...]
     panels: tuple[Panel, ...]
     cells: pd.DataFrame
-    """`CELL_COLUMNS`; a row for each cell that holds something. `row`, `column` count from 0; `part` is
-    trained (below the diagonal) or held out (above it), and the diagonal has both; `met`: the two met in
-    training; `marked`: they did not, but could have."""
+    """Columns: `CELL_COLUMNS`. One row per cell that is not empty. `row` and `column` count from 0. `part` is trained
+    (below the diagonal) or held out (above it); the diagonal has both. `met`: both constituents occur together in
+    training. `marked`: they do not, but could."""
     group: int
-    """How many constituents share a row: 1, unless there are too many to show."""
+    """Number of constituents per row: 1, unless there are too many to show."""
     constituents: int
 
     @property
     def caption(self) -> str:
         """How to read the figure."""
         text = (
-            "Each square stands for two constituents and all combinations that hold both. Below the "
-            "diagonal: combinations that were trained on. Above it: combinations held out. On the diagonal: "
-            "all that hold the one constituent, trained (lower half) and held out (upper half). The colour "
-            "is the pooled R² of those combinations, negative values drawn as 0. A cross marks "
-            "two constituents that never met in training: below the diagonal there is then nothing to show, "
-            "above it one sees how the network does with the new pair. Each map is the first replicate of "
-            "its size."
+            "Each square represents two constituents and all combinations that contain both. Below the diagonal: "
+            "training combinations. Above the diagonal: held-out combinations. On the diagonal: all combinations that "
+            "contain one constituent, trained (lower half) and held out (upper half). The colour is the pooled R² of "
+            "these combinations; negative values are drawn as 0. A cross marks two constituents that never occur "
+            "together in training: the square below the diagonal is empty, and the square above it shows the score "
+            "on the new pair. Each map shows the first replicate of its size."
         )
         if self.group > 1:
             text += (
-                f" There are {self.constituents} constituents, too many to draw: each row stands for up to "
-                f"{self.group} neighbours, and a cross for groups of which no two members met."
+                f" There are {self.constituents} constituents, too many to draw: each row represents up to "
+                f"{self.group} neighbours, and a cross marks groups without any pair in training."
             )
         return text
 
 
-def combination_map_info(
-    combinations: pd.DataFrame, labels: Sequence[str] | None = None, most: int = MOST
-) -> CombinationMapInfo:
-    """The pooled scores of all pairs of constituents, for the first replicate of each training-set size."""
+def combination_map_info(combinations: pd.DataFrame, labels: Sequence[str] | None = None) -> CombinationMapInfo:
+    """Pooled scores of all pairs of constituents, for the first replicate of each training-set size.
+
+    Args:
+        combinations: The store's table of combinations: one row per run and combination.
+        labels: The names of the constituents.
+
+    Returns:
+        The input of `draw_combination_map`.
+    """
     require(combinations, COLUMNS, "combinations")
     named = [] if labels is None else [str(label) for label in labels]
     highest = max((int(part) for parts in combinations["constituents"] for part in parts), default=-1)
     count = max(len(named), highest + 1)
     named += [str(part) for part in range(len(named), count)]
-    group = max(1, math.ceil(count / most))
+    group = max(1, math.ceil(count / MOST))
     panels, cells = [], []
     for number in sorted({int(size) for size in combinations["number"]}):
         chosen = combinations[combinations["number"] == number]
-        # One run only: averaging over replicates would blur what was trained.
+        # One run only: each replicate has other training combinations.
         chosen = chosen[chosen["replicate"] == chosen["replicate"].min()]
         chosen = chosen[chosen["run"] == chosen["run"].iloc[0]]
         panel, panel_cells = _panel(chosen, number, count, group)
         panels.append(panel)
         cells.append(panel_cells)
     every = pd.concat(cells, ignore_index=True) if cells else pd.DataFrame(columns=CELL_COLUMNS)
-    shown = [_group_label(named[at : at + group]) for at in range(0, count, group)]
+    shown = [_group_label(named[start : start + group]) for start in range(0, count, group)]
     return CombinationMapInfo(tuple(unique_labels(shown)), tuple(panels), every, group, count)
 
 
@@ -103,7 +115,7 @@ def _panel(frame: pd.DataFrame, number: int, count: int, group: int) -> tuple[Pa
     error, spread = frame["error"].to_numpy(float), frame["spread"].to_numpy(float)
     finite = np.isfinite(error) & np.isfinite(spread)
     trained, held_out = region == "trained", region == "held_out"
-    # A listed sample of a large support need not show every pair that met: the strata know better.
+    # A sample of a large support may lack some pairs of the training set. The strata are exact.
     met = _together(members[trained | (stratum == "all_pairs_met")], group)
     possible = _together(members, group)
     cells = []
@@ -121,26 +133,23 @@ def _panel(frame: pd.DataFrame, number: int, count: int, group: int) -> tuple[Pa
         replicate=int(frame["replicate"].iloc[0]),
         r2_trained=_r2(error[trained & finite].sum(), spread[trained & finite].sum()),
         r2_held_out=_r2(error[held_out & finite].sum(), spread[held_out & finite].sum()),
-        unmet=int(np.triu(possible & ~met, 1).sum()),
     )
     return panel, pd.DataFrame(cells, columns=CELL_COLUMNS)
 
 
 def _grouped(members: np.ndarray, group: int) -> np.ndarray:
-    """How many members of each group each combination has."""
+    """The number of members of each group in each combination."""
     return np.add.reduceat(members.astype(float), np.arange(0, members.shape[1], group), axis=1)
 
 
 def _together(members: np.ndarray, group: int) -> np.ndarray:
-    """Which groups have two different members in one combination; on the diagonal, which occur at all."""
+    """Which pairs of groups occur in one combination; on the diagonal, which groups occur at all."""
     counts = _grouped(members, group)
     return counts.T @ counts > 0
 
 
-def _pooled(
-    members: np.ndarray, error: np.ndarray, spread: np.ndarray, group: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The pooled R2 of the combinations that hold each pair of groups, and how many there are."""
+def _pooled(members: np.ndarray, error: np.ndarray, spread: np.ndarray, group: int) -> tuple[np.ndarray, np.ndarray]:
+    """The pooled R2 of the combinations that contain each pair of groups, and their number."""
     held = (_grouped(members, group) > 0).astype(float)
     errors, spreads = (held.T * error) @ held, (held.T * spread) @ held
     r2 = np.where(spreads > 0, 1 - errors / np.where(spreads > 0, spreads, 1), np.nan)
@@ -151,9 +160,64 @@ def _r2(error: float, spread: float) -> float:
     return float(1 - error / spread) if spread > 0 else math.nan
 
 
-def panel_title(panel: Panel) -> tuple[str, list[str]]:
-    """What stands over one map: a title and the lines below it."""
-    return f"{panel.number} training combinations", [
-        f"above: held out, R² {in_words(panel.r2_held_out)}",
-        f"below: trained, R² {in_words(panel.r2_trained)}",
+def draw_combination_map(info: CombinationMapInfo) -> ChartType:
+    """Draw one map per training-set size, from few training combinations to many."""
+    if not info.panels or not len(info.cells):
+        return message_chart("No scores of combinations yet: there is no map to show.")
+    # Larger cells do not help.
+    step = min(max(PANEL / len(info.labels), 11.0), 34.0)
+    frame = info.cells.assign(
+        down=[info.labels[row] for row in info.cells["row"]],
+        across=[info.labels[column] for column in info.cells["column"]],
+        shown=info.cells["r2"].clip(0, 1),
+        words=["never" if marked else "yes" for marked in info.cells["marked"]],
+    )
+    across = max(1, min(MOST_ACROSS, int(MOST_ACROSS * PANEL / (step * len(info.labels)) + 0.01)))
+    panels = [
+        _draw_panel(frame[frame["number"] == panel.number], panel, info.labels, step, first=index % across == 0)
+        for index, panel in enumerate(info.panels)
     ]
+    chart = alt.concat(*panels, columns=across, spacing=22)
+    return themed(chart, "Scores of pairs of constituents, trained and held out, for each training-set size")
+
+
+def _draw_panel(cells: pd.DataFrame, panel: Panel, labels: tuple[str, ...], step: float, first: bool) -> ChartType:
+    # Short labels are horizontal, longer ones are vertical.
+    short = max(len(label) for label in labels) <= 2
+    size = min(12, max(step, 12))
+    position = alt.Scale(domain=list(labels), paddingInner=GAP, paddingOuter=GAP / 2)
+    plain: dict[str, Any] = {"ticks": False, "domain": False, "labelOverlap": True, "labelPadding": 4}
+    x = alt.X("across:N", scale=position, title=None, sort=None)
+    x = x.axis(labelAngle=0 if short else -90, labelFontSize=size, labelLimit=110, labelSeparation=3, **plain)
+    y = alt.Y("down:N", scale=position, title=None, sort=None)
+    y = y.axis(labels=first, labelFontSize=size, labelLimit=150, **plain)
+    ticks = {"values": [0, 0.25, 0.5, 0.75, 1], "format": ".2~f"}
+    colour = quality_colour("shown:Q", "R² of the combinations", (0, 1), gradientLength=300, **ticks)
+    tooltip = [
+        *tooltips({"part:N": "combinations", "down:N": "constituent", "across:N": "with"}),
+        *tooltips({"r2:Q": "pooled R²"}, ".3f"),
+        *tooltips({"combinations:Q": "number of combinations", "words:N": "together in training"}),
+    ]
+
+    def layer(kept: pd.Series) -> alt.Chart:
+        return alt.Chart(values(cells[kept])).encode(x=x, y=y, tooltip=tooltip)
+
+    scored, diagonal = cells["r2"].notna(), cells["row"] == cells["column"]
+    half = {"filled": True, "opacity": 1, "strokeWidth": 0, "size": (step * (1 - GAP)) ** 2}
+    cross = {"shape": CROSS, "filled": False, "opacity": 0.95, "strokeWidth": 1.4, "size": (step * 0.36) ** 2}
+    bright = scored & (cells["shown"] > 0.6)
+    lines = [f"above: held out, R² {in_words(panel.r2_held_out)}", f"below: trained, R² {in_words(panel.r2_trained)}"]
+    title = alt.TitleParams(f"{panel.number} training combinations", subtitle=lines)
+    return alt.layer(
+        layer(scored & ~diagonal).mark_rect().encode(color=colour),
+        layer(scored & diagonal & (cells["part"] == "trained")).mark_point(shape=LOWER, **half).encode(color=colour),
+        layer(scored & diagonal & (cells["part"] == "held out")).mark_point(shape=UPPER, **half).encode(color=colour),
+        # With equal scores on both sides, only this line separates them.
+        alt.Chart(alt.InlineData(values=[{}]))
+        .mark_rule(color="#1c1f24", opacity=0.6, strokeWidth=1)
+        .encode(x=alt.value(0), y=alt.value(0), x2=alt.value("width"), y2=alt.value("height")),
+        # A cross must be visible on a bright cell, on a dark cell and on none.
+        layer(cells["marked"] & bright).mark_point(color="#1c1f24", **cross),
+        layer(cells["marked"] & scored & ~bright).mark_point(color="#ffffff", **cross),
+        layer(cells["marked"] & ~scored).mark_point(color="#8a9199", **cross),
+    ).properties(width=step * len(labels), height=step * len(labels), title=title)

@@ -1,4 +1,4 @@
-"""A computation as a picture: its steps from left to right, and where the stated values go wrong."""
+"""A computation graph: its steps from left to right, with correct and wrong values."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from recombine.figures.theme import (
     WIDTH,
     message_chart,
     themed,
+    tooltips,
     values,
 )
 from recombine.figures.wording import NOTHING, number
@@ -36,51 +37,50 @@ LOOKS = {
     "propagation": (HELD_OUT, "diamond"),
     "local": ("#d1202a", "square"),
 }
-"""Colour and shape of each label: right values are round, wrong ones have corners."""
+"""Colour and shape of each label. Correct values are circles, wrong ones have corners."""
 NAMES = {"propagation": "propagated error", "local": "local error"}
-"""What a label is called in the legend, where that is not its own name."""
+"""Names in the legend that differ from the label."""
 EDGE, WRONG_EDGE = "#c3c9d0", "#eba679"
 WIDEST, NARROWEST = 92.0, 30.0
 """Pixels between layers."""
 TALLEST, LOWEST = 68.0, 26.0
 """Pixels between the nodes of a layer."""
 HIGHEST = 620
-"""Pixels from the top to the bottom, where nodes have room in them."""
+"""Largest height in pixels, unless nodes would be too small."""
 LEGEND = 420
-"""Least width of the plot in pixels, for the legend's sake."""
+"""Smallest width of the plot in pixels: the legend must fit."""
 
 
 class ComputationGraphInfo(NamedTuple):
-    """What the figure shows."""
+    """The content of the figure."""
 
     nodes: pd.DataFrame
-    """x, y, name, operation, label, text, note, true; a row for each node. The text is its value, the note the right
-    one where that is another."""
+    """Columns: x, y, name, operation, label, text (the stated value), note (the correct value, if it differs), true. One row
+    per node."""
     edges: pd.DataFrame
-    """edge, x, y, wrong; a row for each point of each edge, from its parent on; `wrong` if its parent's value is."""
+    """Columns: edge, x, y, wrong (the parent's value is wrong). One row per point of an edge, starting at the parent."""
     labels: tuple[str, ...]
     """The labels that occur, in the order of the legend."""
-    title: str
     lead: str
-    """The first words of the caption: what is shown."""
+    """The first sentences of the caption."""
 
     @property
     def caption(self) -> str:
         """How to read the figure."""
         words = [self.lead] if self.lead else []
-        words.append("The computation runs from left to right: inputs are grey, each other node is a step.")
+        words.append("The computation runs from left to right. Inputs are grey; every other node is a step.")
         if {"correct", "restoration", "propagation", "local"} & set(self.labels):
-            words.append("A step is correct if its value is right and all that it rests on is correct.")
+            words.append("A step is correct if its value is right and all steps that it depends on are correct.")
         if "restoration" in self.labels:
-            words.append("A restoration is right although something that it rests on is not correct.")
+            words.append("A restoration has the right value although a step that it depends on is not correct.")
         if "propagation" in self.labels:
-            words.append("A propagated error follows by the step's rule from wrong values.")
+            words.append("A propagated error follows from wrong values by the step's rule.")
         if "local" in self.labels:
-            words.append("A local error does not follow from the values that it was made of.")
+            words.append("A local error does not follow from the values of its inputs.")
         if (self.nodes["note"] != "").any():
-            words.append("The right value stands in brackets below a wrong one.")
+            words.append("The right value is in brackets below a wrong one.")
         if (self.nodes["text"] == NOTHING).any():
-            words.append(f"{NOTHING} is a value that could not be read.")
+            words.append(f"{NOTHING} means that the value could not be read.")
         if self.edges["wrong"].any():
             words.append("Orange edges carry wrong values.")
         return " ".join(words)
@@ -91,64 +91,67 @@ def computation_graph_info(
     stated: np.ndarray | None = None,
     *,
     write: Callable[[int], str] | None = None,
-    title: str = "",
     caption_lead: str = "",
 ) -> ComputationGraphInfo:
-    """A graph with the values that were stated, labelled; without any, with the true ones.
+    """A computation graph with the values that a model stated.
 
-    `write` says how a value is written, where it is not a number. Without a graph the figure says so.
+    Args:
+        graph: The computation. None: the figure says that there is none.
+        stated: The stated value of each node. None: the true values are shown.
+        write: Formats a value that is not a number.
+        caption_lead: The first sentences of the caption.
+
+    Returns:
+        The input of `draw_computation_graph`.
     """
     columns = ["x", "y", "name", "operation", "label", "text", "note", "true"]
     points = ["edge", "x", "y", "wrong"]
     if graph is None:
         empty = (pd.DataFrame(columns=names) for names in (columns, points))
-        return ComputationGraphInfo(*empty, labels=(), title=title, lead=caption_lead)
+        return ComputationGraphInfo(*empty, labels=(), lead=caption_lead)
     true = evaluate(graph)
-    told = true if stated is None else np.asarray(stated)
-    if told.shape != true.shape:
+    shown = true if stated is None else np.asarray(stated)
+    if shown.shape != true.shape:
         raise BadInput(
-            f"The graph has {len(graph)} nodes, but the stated values have the shape {told.shape}.",
-            fix="draw one instance, with a value for each node",
+            f"The graph has {len(graph)} nodes, but the stated values have the shape {shown.shape}.",
+            fix="pass the values of one instance: one value per node",
         )
-    say = write or (lambda value: number(value, 0))
-    found = ["step"] * len(graph) if stated is None else [LABELS[code] for code in node_labels(graph, told)]
-    for place in graph.inputs:
-        found[place] = "input" if told[place] == true[place] else found[place]
+    to_text = write or (lambda value: number(value, 0))
+    labels = ["step"] * len(graph) if stated is None else [LABELS[code] for code in node_labels(graph, shown)]
+    for node_index in graph.inputs:
+        labels[node_index] = "input" if shown[node_index] == true[node_index] else labels[node_index]
     where = layout(graph)
     rows = []
-    for place, node in enumerate(graph.nodes):
-        value, right = int(told[place]), say(int(true[place]))
-        text = NOTHING if value == MISSING else say(value)
-        note = "" if value == true[place] else f"({right})"
-        rows.append(
-            (where.x[place], where.y[place], node.name, node.word, found[place], text, note, right),
-        )
+    for index, node in enumerate(graph.nodes):
+        value, right = int(shown[index]), to_text(int(true[index]))
+        text = NOTHING if value == MISSING else to_text(value)
+        note = "" if value == true[index] else f"({right})"
+        rows.append((where.x[index], where.y[index], node.name, node.operation_name, labels[index], text, note, right))
     lines = [
-        (at, x, y, bool(told[parent] != true[parent]))
-        for at, ((parent, _), route) in enumerate(where.routes.items())
+        (edge, x, y, bool(shown[parent] != true[parent]))
+        for edge, ((parent, _), route) in enumerate(where.routes.items())
         for x, y in route
     ]
     return ComputationGraphInfo(
         nodes=pd.DataFrame(rows, columns=columns),
         edges=pd.DataFrame(lines, columns=points).astype({"wrong": bool}),
-        labels=tuple(label for label in LOOKS if label in found),
-        title=title,
+        labels=tuple(label for label in LOOKS if label in labels),
         lead=caption_lead,
     )
 
 
 class _Size(NamedTuple):
-    """The picture in pixels."""
+    """Sizes in pixels."""
 
     across: float
-    """From layer to layer."""
+    """Distance between layers."""
     down: float
-    """From node to node."""
+    """Distance between nodes."""
     radius: float
     width: float
     height: float
     named: bool
-    """There is room for the names of nodes."""
+    """The names of nodes fit."""
 
 
 def _size(info: ComputationGraphInfo) -> _Size:
@@ -163,7 +166,7 @@ def _size(info: ComputationGraphInfo) -> _Size:
 
 
 def draw_computation_graph(info: ComputationGraphInfo) -> ChartType:
-    """The figure: edges, nodes with their values, and names where there is room."""
+    """Draw edges, nodes with their values, and names if they fit."""
     if not len(info.nodes):
         return message_chart("No computation yet: there are no steps to show.")
     size = _size(info)
@@ -178,10 +181,8 @@ def draw_computation_graph(info: ComputationGraphInfo) -> ChartType:
             line = alt.Chart(values(kept)).mark_line(color=colour, strokeWidth=1.6, interpolate="monotone")
             layers.append(line.encode(x=across, y=down, detail="edge:N"))
     layers += [*_nodes(info, size, across, down), *_words(info, size, across, down)]
-    title: dict[str, Any] = {"title": alt.TitleParams(info.title)} if info.title else {}
-    chart = alt.layer(*layers).properties(width=size.width, height=size.height, **title)
-    said = f"A computation of {len(info.nodes)} nodes"
-    return themed(chart, f"{said}: {info.title}" if info.title else said)
+    chart = alt.layer(*layers).properties(width=size.width, height=size.height)
+    return themed(chart, f"A computation of {len(info.nodes)} nodes")
 
 
 def _nodes(info: ComputationGraphInfo, size: _Size, across: alt.X, down: alt.Y) -> list[alt.Chart]:
@@ -189,33 +190,23 @@ def _nodes(info: ComputationGraphInfo, size: _Size, across: alt.X, down: alt.Y) 
     colours, shapes = zip(*(LOOKS[label] for label in info.labels), strict=True)
     legend = alt.Legend(title=None, orient="top", columnPadding=22, offset=14, symbolSize=150)
     domain = list(names.values())
-    # A diamond's area is half of its square's, so it is drawn larger for its value to fit.
+    # A diamond has half the area of its square, so it is drawn larger for its value to fit.
     area = {"circle": 4.0, "square": 3.4, "diamond": 6.2}
     frame = info.nodes.assign(
         kind=[names[label] for label in info.nodes["label"]],
         area=[area[LOOKS[label][1]] * size.radius**2 for label in info.nodes["label"]],
     )
     mark = alt.Chart(values(frame)).mark_point(filled=True, opacity=1, stroke="white", strokeWidth=1.5)
-    tooltip = [
-        alt.Tooltip("name:N", title="node"),
-        alt.Tooltip("operation:N", title="operation"),
-        alt.Tooltip("text:N", title="stated"),
-        alt.Tooltip("true:N", title="true"),
-        alt.Tooltip("kind:N", title="label"),
-    ]
+    fields = {"name:N": "node", "operation:N": "operation", "text:N": "stated", "true:N": "true", "kind:N": "label"}
     look = mark.encode(
         x=across,
         y=down,
         size=alt.Size("area:Q", scale=None, legend=None),
-        color=alt.Color(
-            "kind:N", scale=alt.Scale(domain=domain, range=list(colours)), sort=None, legend=legend
-        ),
-        shape=alt.Shape(
-            "kind:N", scale=alt.Scale(domain=domain, range=list(shapes)), sort=None, legend=legend
-        ),
-        tooltip=tooltip,
+        color=alt.Color("kind:N", scale=alt.Scale(domain=domain, range=list(colours)), sort=None, legend=legend),
+        shape=alt.Shape("kind:N", scale=alt.Scale(domain=domain, range=list(shapes)), sort=None, legend=legend),
+        tooltip=tooltips(fields),
     )
-    # A long value is written smaller, and so is one in a diamond, which is narrow above and below.
+    # Long values are smaller, and so are values in diamonds, which are narrow at the top and the bottom.
     room = [2.6 if LOOKS[label][1] == "diamond" else 3.1 for label in info.nodes["label"]]
     font = np.clip(np.array(room) * size.radius / info.nodes["text"].str.len().clip(2), 6, 13)
     text = alt.Chart(values(info.nodes.assign(font=font))).mark_text(color="white", fontWeight=600)
@@ -229,12 +220,12 @@ def _words(info: ComputationGraphInfo, size: _Size, across: alt.X, down: alt.Y) 
     notes = info.nodes[info.nodes["note"] != ""]
     rim: dict[str, Any] = {"stroke": "white", "strokeWidth": 3, "strokeJoin": "round", "color": "white"}
     small = max(8.0, min(11.0, size.radius * 0.65))
-    for shown, column, ink, dy in (
+    for nodes, column, ink, dy in (
         (notes, "note", INK, size.radius + small * 0.75),
         (info.nodes if size.named else info.nodes.iloc[:0], "name", SOFT, -size.radius - small * 0.75),
     ):
-        if len(shown):
-            words = alt.Chart(values(shown)).encode(x=across, y=down, text=f"{column}:N")
+        if len(nodes):
+            words = alt.Chart(values(nodes)).encode(x=across, y=down, text=f"{column}:N")
             plain: dict[str, Any] = {"color": ink}
             for look in (rim, plain):
                 layers.append(words.mark_text(fontSize=small, dy=dy, **look))

@@ -1,138 +1,72 @@
-"""Scores over the steps of training."""
+"""Scores during training."""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
-import altair as alt
 import numpy as np
 import pandas as pd
 from altair.typing import ChartType
 
-from recombine.figures.summary import replicates_in_words, require, summarise
-from recombine.figures.theme import message_chart, size_colours, size_name, themed, values
-from recombine.figures.wording import number as in_words
+from recombine.figures.lines import LinesInfo, draw_lines, lines_info
+from recombine.figures.summary import require
+from recombine.figures.theme import size_name
+
+if TYPE_CHECKING:
+    from recombine.training.outcome import Outcome
 
 FLOOR = -0.25
+"""The lowest end of the score axis."""
 MOST_STEPS = 120
-COLUMNS = ("run", "replicate", "number", "family", "step", "score_in", "score_held_out")
 PANELS = {"score_in": "trained combinations", "score_held_out": "held-out combinations"}
+LEAD = (
+    "R² on validation data during training: on combinations from the training set (left) and on held-out combinations "
+    "(right)."
+)
 
 
-class CurvesInfo(NamedTuple):
-    """What the figure shows."""
+def curves_info(curves: pd.DataFrame) -> LinesInfo:
+    """Scores against steps for each training-set size, at most `MOST_STEPS` steps per run.
 
-    sizes: tuple[int, ...]
-    summary: pd.DataFrame
-    """score, number, step, mean, low, high, replicates; only steps that all replicates of a size have."""
-    runs: pd.DataFrame
-    """score, number, replicate, run, step, value; thinned to at most `MOST_STEPS` steps a run."""
-    domain: tuple[float, float]
-    cut: bool
-    """Something lies below the axis."""
+    Args:
+        curves: The store's table of curves: one row per run and evaluation.
 
-    @property
-    def caption(self) -> str:
-        """How to read the figure."""
-        return (
-            "R² on validation data while the network trains, on combinations it was trained "
-            "on (left) and on combinations it never saw (right). Thick lines are means, thin ones single "
-            "runs. "
-            + replicates_in_words(self.summary).replace("Bars", "Bands")
-            + (f" What lies below {in_words(self.domain[0])} is cut off." if self.cut else "")
-        )
-
-
-def curves_info(
-    curves: pd.DataFrame, family: str | None = "hyperteacher", floor: float = FLOOR
-) -> CurvesInfo:
-    """Scores against steps for each size. `family=None` takes the curves of every family."""
-    require(curves, COLUMNS, "curves")
-    chosen = curves if family is None else curves[curves["family"] == family]
-    parts = []
-    for score in PANELS:
-        part = chosen[["number", "replicate", "run", "step"]].assign(
-            score=score, value=chosen[score].astype(float)
-        )
-        parts.append(part[np.isfinite(part["value"])])
-    every = pd.concat(parts, ignore_index=True)
-    every = every[["score", "number", "replicate", "run", "step", "value"]]
-    every = every[every["step"].isin(_kept(every["step"].to_numpy()))].reset_index(drop=True)
-    summary = summarise(every, ["score", "number", "step"], "value")
-    if len(summary):
-        # Runs that stop early would pull the mean of the rest up or down where they end.
-        most = summary.groupby(["score", "number"])["replicates"].transform("max")
-        summary = summary[summary["replicates"] == most].reset_index(drop=True)
-    low = float(every["value"].min()) if len(every) else 0.0
-    least = max(floor, math.floor(low * 10) / 10) if low < 0 else 0.0
-    return CurvesInfo(
-        sizes=tuple(sorted({int(size) for size in every["number"]})),
-        summary=summary,
-        runs=every,
-        domain=(least, 1.0),
-        cut=low < least,
+    Returns:
+        The input of `draw_lines`. Means are only at steps that all replicates of a size have.
+    """
+    require(curves, ("replicate", "number", "step", *PANELS), "curves")
+    shown = curves[curves["step"].isin(_thinned(curves["step"].to_numpy()))]
+    long = shown.melt(["replicate", "number", "step"], list(PANELS), "score", "value")
+    sizes = {size: size_name(size) for size in sorted(set(long["number"]))}
+    style = {"labels": sizes, "facet_labels": PANELS, "ordered": True, "log": False, "bands": True}
+    info = lines_info(
+        long, "step", "value", "number", "score", x_title="step", y_title="R²", caption_lead=LEAD, **style
     )
+    # A run that stops early would shift the mean of the others where it ends.
+    most = info.summary.groupby(["facet", "series"])["replicates"].transform("max")
+    low = float(info.points["y"].min()) if len(info.points) else 0.0
+    least = max(FLOOR, math.floor(low * 10) / 10) if low < 0 else 0.0
+    summary = info.summary[info.summary["replicates"] == most].reset_index(drop=True)
+    return info._replace(summary=summary, domain=(least, 1.0))
 
 
-def _kept(steps: np.ndarray) -> np.ndarray:
-    """The steps to show: all of them, or `MOST_STEPS` spread evenly with the first and the last."""
-    found = np.unique(steps)
-    if len(found) <= MOST_STEPS:
-        return found
-    return found[np.linspace(0, len(found) - 1, MOST_STEPS).round().astype(int)]
+def _thinned(steps: np.ndarray) -> np.ndarray:
+    """The steps to show: all of them, or `MOST_STEPS` at even distances, with the first and the last."""
+    distinct = np.unique(steps)
+    if len(distinct) <= MOST_STEPS:
+        return distinct
+    return distinct[np.linspace(0, len(distinct) - 1, MOST_STEPS).round().astype(int)]
 
 
-def draw_curves(info: CurvesInfo) -> ChartType:
-    """The figure: trained combinations on the left, held-out ones on the right."""
-    if not info.sizes:
-        return message_chart("No curves yet: nothing was trained.")
-    # The largest size first, as the lines lie.
-    names = [size_name(size) for size in reversed(info.sizes)]
-    colour = alt.Color(
-        "series:N",
-        scale=alt.Scale(domain=names, range=size_colours(len(names))[::-1]),
-        sort=None,
-        legend=alt.Legend(title=None, symbolType="stroke", symbolSize=420),
-    )
-    low, high = info.domain
-    panels = []
-    for place, (score, title) in enumerate(PANELS.items()):
-        summary = _named(info.summary[info.summary["score"] == score])
-        frame = summary.assign(bottom=summary["low"].clip(low, high), top=summary["high"].clip(low, high))
-        x = alt.X(
-            "step:Q",
-            title="step",
-            scale=alt.Scale(nice=False),
-            axis=alt.Axis(grid=False, tickCount=6, format="d"),
-        )
-        # The name of the axis stands beside the first panel only; both share the scale.
-        axis = alt.Axis(titleAngle=0, format=".2~f", tickCount=6)
-        name = "R²" if place == 0 else None
-        y = alt.Y("shown:Q", title=name, scale=alt.Scale(domain=[low, high], nice=False), axis=axis)
-        means = alt.Chart(values(frame.assign(shown=frame["mean"]))).encode(x=x, color=colour)
-        single = _named(info.runs[info.runs["score"] == score])
-        runs = alt.Chart(
-            values(single.assign(shown=single["value"])[["series", "run", "step", "shown"]])
-        ).encode(x=x, y=y, color=colour)
-        panel = alt.layer(
-            runs.mark_line(strokeWidth=1, opacity=0.3, clip=True).encode(detail="run:N"),
-            means.mark_area(opacity=0.13, clip=True).encode(
-                y=alt.Y("bottom:Q", title=name, scale=alt.Scale(domain=[low, high], nice=False)), y2="top:Q"
-            ),
-            means.mark_line(strokeWidth=2.5, clip=True).encode(
-                y=y,
-                tooltip=[
-                    alt.Tooltip("series:N", title="network"),
-                    alt.Tooltip("step:Q", title="step"),
-                    alt.Tooltip("mean:Q", title="mean R²", format=".3f"),
-                    alt.Tooltip("replicates:Q", title="replicates"),
-                ],
-            ),
-        ).properties(width=390, height=330, title=title)
-        panels.append(panel)
-    return themed(alt.hconcat(*panels, spacing=28), "Scores against training steps")
+def plot_curves(outcome: Outcome) -> ChartType:
+    """Plot the scores of one run against its steps, on trained and on held-out combinations.
 
+    Args:
+        outcome: The result of `recombine.train`.
 
-def _named(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.assign(series=[size_name(int(size)) for size in frame["number"]])
+    Returns:
+        An Altair chart. A notebook shows it, and `chart.save("curves.html")` writes it to a file.
+    """
+    frame = pd.DataFrame(outcome.curves).assign(replicate=0, number=outcome.setting.support.size)
+    return draw_lines(curves_info(frame))

@@ -1,4 +1,4 @@
-"""A row for each category: mean, interval and single replicates of one or several measures."""
+"""One row per category: mean, interval and single replicates of one or several measures."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import pandas as pd
 from altair.typing import ChartType
 
 from recombine.errors import BadInput
-from recombine.figures.along import sides
-from recombine.figures.extent import Reference, extent
+from recombine.figures.axes import Reference, dodge, extent
 from recombine.figures.palette import (
     NOTE,
     RULE,
@@ -25,7 +24,17 @@ from recombine.figures.palette import (
     series_styles,
 )
 from recombine.figures.summary import replicates_in_words, require, summarise
-from recombine.figures.theme import INK, WIDTH, message_chart, themed, values
+from recombine.figures.theme import (
+    WIDTH,
+    mean_tooltips,
+    message_chart,
+    panel_title,
+    row_axis,
+    side_by_side,
+    themed,
+    tooltips,
+    values,
+)
 from recombine.figures.wording import number as in_words
 
 STEP = 15
@@ -33,52 +42,50 @@ STEP = 15
 GAP = 26
 """Pixels between columns."""
 LINE = 15
-"""Height of a line of words in pixels."""
+"""Height of a line of text in pixels."""
 LETTER = 6.6
-"""Width of a letter in pixels, about."""
+"""Approximate width of a letter in pixels."""
 
 
 class DotsInfo(NamedTuple):
-    """What the figure shows."""
+    """The content of the figure."""
 
     rows: tuple[str, ...]
     """Categories from top to bottom."""
     styles: tuple[Style, ...]
     """The measures."""
     summary: pd.DataFrame
-    """row, series, mean, low, high, replicates."""
+    """Columns: row, series, mean, low, high, replicates."""
     points: pd.DataFrame
-    """row, series, replicate, value; what lies within the axis."""
+    """Columns: row, series, replicate, value. Only values within the axis."""
     published: pd.DataFrame
-    """row, series, value; what others report."""
+    """Columns: row, series, value. Published values."""
     notes: tuple[str, ...]
-    """Words at the right of each row."""
+    """Text at the right of each row."""
     references: tuple[Reference, ...]
-    """Vertical lines; a facet is the name of a measure."""
+    """Vertical lines. A facet is the name of a measure."""
     domain: tuple[float, float]
     columns: bool
-    """Measures stand in columns of their own, not as colours of one."""
+    """Each measure has its own column. Otherwise the measures differ by colour."""
     x_title: str
     lead: str
-    """The first words of the caption: what is shown."""
+    """The first sentences of the caption."""
 
     @property
     def caption(self) -> str:
         """How to read the figure."""
         words = [self.lead] if self.lead else []
         if (self.summary["replicates"] > 1).any():
-            words.append("Large points are means, faint ones single replicates.")
+            words.append("Large points are means, faint points are single replicates.")
         words.append(replicates_in_words(self.summary))
         if len(self.published):
             words.append("Hollow diamonds are published values.")
         low, high = self.domain
         if (self.summary["mean"] < low).any():
-            words.append(
-                f"Triangles stand for means below {in_words(low)}; the number beside each is its value."
-            )
+            words.append(f"Triangles mark means below {in_words(low)}; the number beside each is its value.")
         inside = self.summary[self.summary["mean"] >= low]
         if (inside["low"] < low).any() or (inside["high"] > high).any():
-            words.append("Bars that reach beyond the axis are cut off there.")
+            words.append("Bars that extend beyond the axis are cut off.")
         return " ".join(words)
 
 
@@ -98,11 +105,25 @@ def dots_info(
     x_title: str = "",
     caption_lead: str = "",
 ) -> DotsInfo:
-    """Means over replicates of each measure (a column of `frame`) for each category.
+    """Means of each measure over replicates, for each category.
 
-    `labels` names the categories from top to bottom; `order_by` puts the largest mean of a measure first.
-    `published` holds values by measure and category, `notes` words by category. Means below `floor` become
-    triangles at the edge; the axis ends at `ceiling`.
+    Args:
+        frame: One row per run, with a column `replicate`.
+        category: The column whose levels are rows of the figure.
+        measures: The columns to average, with their names.
+        labels: The names of the categories, from top to bottom.
+        order_by: Sort the rows by the mean of this measure, largest first.
+        published: Published values by measure and category.
+        notes: Text at the right of a row, by category.
+        references: Vertical lines with labels.
+        columns: Show each measure in its own column instead of its own colour.
+        floor: Means below this value become triangles at the left edge.
+        ceiling: The end of the axis.
+        x_title: The title of the axis.
+        caption_lead: The first sentences of the caption.
+
+    Returns:
+        The input of `draw_dots`.
     """
     named = dict(measures) if isinstance(measures, Mapping) else {name: name for name in measures}
     require(frame, ["replicate", category, *named], "runs")
@@ -111,16 +132,12 @@ def dots_info(
     names = levels(frame[category], labels)
     parts = []
     for measure, title in titles.items():
-        part = pd.DataFrame(
-            {"row": named_as(frame[category], names), "replicate": frame["replicate"].to_numpy()}
-        )
+        part = pd.DataFrame({"row": named_as(frame[category], names), "replicate": frame["replicate"].to_numpy()})
         parts.append(part.assign(series=title, value=frame[measure].to_numpy(float)))
     table = pd.concat(parts, ignore_index=True).dropna(subset=["row"])
     table = table[np.isfinite(table["value"])]
     summary = summarise(table, ["row", "series"], "value")
-    order = _ordered(
-        [name for name in names.values() if name in set(summary["row"])], summary, titles, order_by
-    )
+    order = _ordered([name for name in names.values() if name in set(summary["row"])], summary, titles, order_by)
     known = pd.DataFrame(
         [
             (names[key], titles[measure], float(value))
@@ -131,10 +148,10 @@ def dots_info(
         columns=["row", "series", "value"],
     )
     lines = tuple(
-        one._replace(facet=titles.get(one.facet, one.facet)) if one.facet is not None else one
-        for one in references
+        line._replace(facet=titles.get(line.facet, line.facet)) if line.facet is not None else line
+        for line in references
     )
-    seen = [*summary["mean"], *table["value"], *known["value"], *(one.value for one in lines)]
+    seen = [*summary["mean"], *table["value"], *known["value"], *(line.value for line in lines)]
     if floor is not None:
         seen = [floor, *(value for value in seen if value >= floor)]
     low, high = extent(seen, [*summary["low"], *summary["high"]])
@@ -157,20 +174,20 @@ def dots_info(
 
 
 def _ordered(rows: list[str], summary: pd.DataFrame, titles: Mapping[str, str], by: str | None) -> list[str]:
-    """The rows as they come, or by the mean of a measure."""
+    """The rows in the order of the data, or by the mean of a measure."""
     if by is None:
         return rows
     if by not in titles:
         raise BadInput(
-            f"Rows cannot be ordered by {by!r}: the measures are {', '.join(map(repr, titles))}.",
-            fix="order by one of the measures",
+            f"Rows cannot be sorted by {by!r}: the measures are {', '.join(map(repr, titles))}.",
+            fix="set order_by to one of the measures",
         )
     means = summary[summary["series"] == titles[by]].set_index("row")["mean"].to_dict()
     return sorted(rows, key=lambda name: -means.get(name, -np.inf))
 
 
 def _shown(table: pd.DataFrame, summary: pd.DataFrame, low: float) -> pd.DataFrame:
-    """The single values within the axis; those of a mean below it would lie on its number."""
+    """The single values within the axis, without those of means below it: they would cover its number."""
     below = set(summary.loc[summary["mean"] < low, ["row", "series"]].itertuples(index=False, name=None))
     seen = [pair not in below for pair in zip(table["row"], table["series"], strict=True)]
     kept = table[np.array(seen, bool) & (table["value"] >= low).to_numpy()]
@@ -178,41 +195,38 @@ def _shown(table: pd.DataFrame, summary: pd.DataFrame, low: float) -> pd.DataFra
 
 
 def draw_dots(info: DotsInfo) -> ChartType:
-    """The figure: a row a category, measures as colours or as columns."""
+    """Draw one row per category, with measures as colours or as columns."""
     if not info.rows:
         return message_chart("No runs yet: there is nothing to compare.")
     groups = [[style] for style in info.styles] if info.columns else [list(info.styles)]
     names = min(max(len(name) for name in info.rows) * LETTER, 260)
-    words = min(max(len(note) for note in info.notes) * LETTER, 340)
-    width = max((WIDTH + 60 - names - words - GAP * (len(groups) - 1)) / len(groups), 150)
+    notes = min(max(len(note) for note in info.notes) * LETTER, 340)
+    width = max((WIDTH + 60 - names - notes - GAP * (len(groups) - 1)) / len(groups), 150)
     panels = [
-        _panel(info, group, round(width), first=place == 0, last=place == len(groups) - 1)
-        for place, group in enumerate(groups)
+        _panel(info, group, round(width), first=index == 0, last=index == len(groups) - 1)
+        for index, group in enumerate(groups)
     ]
-    chart = panels[0] if len(panels) == 1 else alt.hconcat(*panels, spacing=GAP)
+    chart = side_by_side(panels, len(panels), GAP)
     return themed(chart, f"{', '.join(style.name for style in info.styles)} for each category")
 
 
 def _panel(info: DotsInfo, styles: list[Style], width: int, first: bool, last: bool) -> ChartType:
     low, high = info.domain
     step = max(34, STEP * len(styles) + 16)
-    shift = dict(zip((style.name for style in styles), sides(len(styles), STEP, step), strict=True))
+    shift = dict(zip((style.name for style in styles), dodge(len(styles), STEP, step), strict=True))
     reach = max(1.0, *map(abs, shift.values()))
     ticks = max(3, min(8, width // 80))
-    place = alt.Scale(type="point", padding=0.5, domain=list(info.rows))
-    labels = {"labelLimit": 260, "labelFontSize": 14, "labelColor": INK, "labelPadding": 12}
-    row_axis = alt.Axis(labels=first, domain=False, ticks=False, grid=True, **labels)
-    y = alt.Y("row:N", scale=place, sort=None, title=None, axis=row_axis)
+    position = alt.Scale(type="point", padding=0.5, domain=list(info.rows))
+    axis = row_axis(labels=first, grid=True, labelLimit=260)
+    y = alt.Y("row:N", scale=position, sort=None, title=None, axis=axis)
     aside = alt.YOffset("side:Q", scale=alt.Scale(domain=[-reach, reach], range=[-reach, reach]))
     scale = alt.Scale(domain=[low, high], nice=False)
     x = alt.X("shown:Q", scale=scale, title=info.x_title or None)
     x = x.axis(tickCount=ticks, format=".6~g", grid=True)
-    # Words of vertical lines stand above the plot, and the legend above these; a title makes room by itself.
-    above = 14 + LINE * len([one for one in info.references if one.label])
+    # Labels of vertical lines stand above the plot, and the legend above them.
+    above = 14 + LINE * len([line for line in info.references if line.label])
     several = len(info.styles) > 1 and not info.columns
-    colour = colour_by(
-        info.styles, legend_above(info.styles, symbol="circle", offset=above) if several else None
-    )
+    colour = colour_by(info.styles, legend_above(info.styles, symbol="circle", offset=above) if several else None)
 
     def over(frame: pd.DataFrame) -> alt.Chart:
         here = frame[frame["series"].isin(list(shift))]
@@ -226,56 +240,45 @@ def _panel(info: DotsInfo, styles: list[Style], width: int, first: bool, last: b
         label=[in_words(mean) for mean in info.summary["mean"]],
     )
     below = summary["mean"] < low
-    tooltip = [
-        alt.Tooltip("row:N", title="category"),
-        alt.Tooltip("series:N", title="measure"),
-        alt.Tooltip("mean:Q", title="mean", format=".3~f"),
-        alt.Tooltip("low:Q", title="interval from", format=".3~f"),
-        alt.Tooltip("high:Q", title="to", format=".3~f"),
-        alt.Tooltip("replicates:Q", title="replicates"),
-    ]
+    tooltip = [*tooltips({"row:N": "category", "series:N": "measure"}), *mean_tooltips(".3~f")]
     layers: list[alt.Chart] = _lines(info, styles, x)
     if (summary["replicates"] > 1).any():
         faint = over(info.points.assign(shown=info.points["value"])).encode(x=x)
         layers.append(faint.mark_point(filled=True, size=26, opacity=0.3))
     bar = over(summary[~below]).mark_rule(strokeWidth=2.5)
     layers.append(bar.encode(x=alt.X("start:Q", scale=scale), x2="end:Q"))
-    layers.append(
-        over(summary[~below]).mark_point(filled=True, size=95, opacity=1).encode(x=x, tooltip=tooltip)
-    )
+    layers.append(over(summary[~below]).mark_point(filled=True, size=95, opacity=1).encode(x=x, tooltip=tooltip))
     if below.any():
         edge = over(summary[below]).encode(x=x)
-        layers.append(
-            edge.mark_point(filled=True, size=110, opacity=1, shape="triangle-left").encode(tooltip=tooltip)
-        )
+        layers.append(edge.mark_point(filled=True, size=110, opacity=1, shape="triangle-left").encode(tooltip=tooltip))
         layers.append(edge.mark_text(align="left", dx=10, fontSize=12).encode(text="label:N"))
     if len(info.published):
         known = over(info.published.assign(shown=info.published["value"].clip(low, high))).encode(x=x)
         shape = {"shape": "diamond", "size": 150, "opacity": 1, "strokeWidth": 2, "fill": "transparent"}
-        hint = [alt.Tooltip("row:N", title="category"), alt.Tooltip("value:Q", title="published")]
-        layers.append(known.mark_point(**shape).encode(tooltip=hint))
+        hint = {"row:N": "category", "value:Q": "published"}
+        layers.append(known.mark_point(**shape).encode(tooltip=tooltips(hint)))
     if last and any(info.notes):
-        said = alt.Chart(values(pd.DataFrame({"row": info.rows, "note": info.notes})))
-        text = said.mark_text(align="left", dx=16, color=NOTE, limit=340)
+        notes = alt.Chart(values(pd.DataFrame({"row": info.rows, "note": info.notes})))
+        text = notes.mark_text(align="left", dx=16, color=NOTE, limit=340)
         layers.append(text.encode(x=alt.value("width"), y=y, text="note:N"))
-    title = {"title": alt.TitleParams(styles[0].name, anchor="middle")} if info.columns else {}
+    title = panel_title(styles[0].name if info.columns else "")
     return alt.layer(*layers).properties(width=width, height=step * len(info.rows), **title)
 
 
 def _lines(info: DotsInfo, styles: list[Style], x: alt.X) -> list[alt.Chart]:
-    """Vertical lines with their words above the plot; the line of zero where the axis crosses it."""
+    """Vertical lines with their labels above the plot, and a line at zero if the axis includes it."""
     names = {style.name for style in styles}
     low, high = info.domain
-    here = [one for one in info.references if one.facet is None or one.facet in names]
-    here = [one for one in here if low <= one.value <= high]
+    here = [line for line in info.references if line.facet is None or line.facet in names]
+    here = [line for line in here if low <= line.value <= high]
     layers = []
     if info.domain[0] < 0 < info.domain[1]:
         layers.append(alt.Chart(values(pd.DataFrame({"shown": [0]}))).mark_rule(color=RULE).encode(x=x))
-    for rank, one in enumerate(sorted(here, key=lambda one: -one.value)):
-        data = alt.Chart(values(pd.DataFrame({"shown": [one.value], "label": [one.label]}))).encode(x=x)
+    for rank, line in enumerate(sorted(here, key=lambda line: -line.value)):
+        data = alt.Chart(values(pd.DataFrame({"shown": [line.value], "label": [line.label]}))).encode(x=x)
         layers.append(data.mark_rule(color=NOTE, strokeDash=[3, 3], strokeWidth=1.5))
-        # Several words at one height could meet: each next one stands a line higher.
-        right = one.value > sum(info.domain) / 2
+        # Labels at one height could overlap: each one stands a line higher than the one before.
+        right = line.value > sum(info.domain) / 2
         words = {"align": "right" if right else "left", "dx": 4 if right else -4, "fontSize": 12}
         text = data.mark_text(color=NOTE, baseline="bottom", dy=-4 - LINE * rank, **words)
         layers.append(text.encode(y=alt.value(0), text="label:N"))

@@ -1,4 +1,4 @@
-"""Charts inside a page that needs no network: the scripts, the data, and a policy that forbids the rest."""
+"""Charts inside an HTML page that needs no network: scripts, data, and a content security policy."""
 
 from __future__ import annotations
 
@@ -29,28 +29,27 @@ document.querySelectorAll("script[type='application/json'][data-chart]").forEach
   });
 });
 """
-"""Draws each chart in the element that its data names."""
-
+"""Draws each chart in the element that its `data-chart` attribute names."""
 
 SHARE = "window.vegaEmbed = vegaEmbed;"
-"""What the script leaves behind for the page."""
+"""Appended to the bundle, so that the page can call it."""
 
 
 def vega_lite_version() -> str:
-    """The version of Vega-Lite that this Altair writes, as vl-convert spells it."""
+    """The Vega-Lite version of the installed Altair, in vl-convert's spelling."""
     return "_".join(alt.SCHEMA_VERSION.split(".")[:2])
 
 
 @functools.cache
 def vega_bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script. Takes seconds to make, so it is made once a process."""
+    """Vega, Vega-Lite and Vega-Embed as one script. Building it takes seconds, so it is cached."""
     bundle = vl_convert.javascript_bundle(SHARE, vega_lite_version())
-    # Inside a script element these would end it; as escapes they mean the same in JavaScript strings.
+    # These would end a script element. Escaped, they mean the same in JavaScript strings.
     return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def chart_json(chart: ChartType | dict[str, Any]) -> str:
-    """A chart as JSON that may stand inside a script element, whatever its data say."""
+    """A chart as JSON that is safe inside a script element, whatever the data contain."""
     spec = chart if isinstance(chart, dict) else chart.to_dict()
     text = json.dumps(_finite(spec), allow_nan=False, separators=(",", ":"))
     # ASCII only, so the line separators U+2028 and U+2029 are escaped already.
@@ -66,7 +65,7 @@ def _finite(value: Any) -> Any:
 
 
 def policy(*scripts: str) -> str:
-    """A content security policy: these scripts run, no other does, and nothing is loaded from anywhere."""
+    """A content security policy that allows only these scripts and loads nothing from elsewhere."""
     digests = (base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode() for text in scripts)
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (
@@ -75,14 +74,16 @@ def policy(*scripts: str) -> str:
     )
 
 
-def figure_page(chart: ChartType, title: str) -> str:
-    """One chart as a page of its own."""
+def figure_page(chart: ChartType, title: str, caption: str = "") -> str:
+    """A complete HTML page with one chart. With a caption, the page shows title and caption too."""
     bundle = vega_bundle()
+    heading = f"<h1>{html.escape(title)}</h1>\n" if caption else ""
+    below = f"<p>{html.escape(caption)}</p>\n" if caption else ""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy(bundle, DRAW))}">\n'
         f"<title>{html.escape(title)}</title>\n</head>\n<body>\n"
-        '<div id="chart"></div>\n'
+        f'{heading}<div id="chart"></div>\n{below}'
         f'<script type="application/json" data-chart="chart">{chart_json(chart)}</script>\n'
         f"<script>{bundle}</script>\n<script>{DRAW}</script>\n</body>\n</html>\n"
     )

@@ -1,4 +1,4 @@
-"""A picture of one episode in a grid world: walls, objects and what they are worth, and the agent's way."""
+"""One episode in a grid world: walls, objects with their rewards, and the agent's path."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from altair.typing import ChartType
 
 from recombine.errors import BadInput
 from recombine.figures.palette import COLOURS
-from recombine.figures.theme import INK, message_chart, themed, unique_labels, values
+from recombine.figures.theme import INK, message_chart, themed, tooltips, unique_labels, values
 from recombine.figures.wording import NOTHING, signed
 
 FLOOR, WALL = "#e9ecf0", "#59626d"
 EARLY, LATE = (141, 179, 221), (18, 63, 120)
-"""The way grows darker with time."""
+"""The path gets darker with time."""
 STAR = "M0,-1L0.27,-0.36L0.95,-0.31L0.43,0.13L0.59,0.81L0,0.45L-0.59,0.81L-0.43,0.13L-0.95,-0.31L-0.27,-0.36Z"
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", STAR, "triangle-down")
 GRID_WIDTH = 620
 LARGEST, LEAST = 56.0, 22.0
 """Sides of a cell in pixels."""
 ROOMY = 34
-"""In a cell of this side every step has its number; in smaller ones every fifth or tenth has."""
+"""In cells of at least this size every step has a number. In smaller cells every fifth or tenth step has one."""
 ASIDE = 0.16
-"""How far a later visit stands from an earlier one, in cells."""
+"""Distance between two visits of one cell, in cells."""
 MOST_LINES = 4
 
 
 class EpisodeObject(NamedTuple):
-    """A thing in the grid."""
+    """An object in the grid."""
 
     row: int
     col: int
     name: str
     value: float | None = None
-    """What it is worth, for instance its reward."""
+    """Its value, for example its reward."""
 
 
 class EpisodeInfo(NamedTuple):
-    """What the figure shows. Make it with `episode_info`, which checks it."""
+    """The content of the figure. `episode_info` makes and checks it."""
 
     walls: np.ndarray
     """height x width, true where there is a wall."""
@@ -52,7 +52,7 @@ class EpisodeInfo(NamedTuple):
     path: tuple[tuple[int, int], ...]
     """(row, column) of the agent at its start and after each action."""
     actions: tuple[str, ...]
-    """One word a step, or none at all."""
+    """One word per step, or empty."""
     title: str
     """The instruction, or the name of the episode."""
     caption: str
@@ -67,7 +67,19 @@ def episode_info(
     title: str = "",
     caption: str = "",
 ) -> EpisodeInfo:
-    """An episode whose parts fit together: all within the grid, an action for each step."""
+    """A checked episode: everything lies within the grid, and every step has an action.
+
+    Args:
+        walls: Grid of height x width, true where there is a wall.
+        objects: The objects in the grid.
+        path: (row, column) of the agent at its start and after each action.
+        actions: One word per step, or empty.
+        title: The instruction, or the name of the episode.
+        caption: How to read the figure. Default: a general caption.
+
+    Returns:
+        The input of `draw_episode`.
+    """
     grid = np.asarray(walls, bool)
     if grid.ndim != 2:
         raise BadInput(
@@ -76,10 +88,7 @@ def episode_info(
         )
     way = tuple((int(row), int(col)) for row, col in path)
     things = tuple(EpisodeObject(int(r), int(c), str(name), value) for r, c, name, value in objects)
-    for what, row, col in [
-        *(("the path", *at) for at in way),
-        *((repr(o.name), o.row, o.col) for o in things),
-    ]:
+    for what, row, col in [*(("the path", *at) for at in way), *((repr(o.name), o.row, o.col) for o in things)]:
         if not (0 <= row < grid.shape[0] and 0 <= col < grid.shape[1]):
             raise BadInput(
                 f"A cell of {what}, row {row} and column {col}, lies outside the grid of "
@@ -88,22 +97,20 @@ def episode_info(
             )
     if actions and len(actions) != len(way) - 1:
         raise BadInput(
-            f"A path of {len(way)} cells has {max(len(way) - 1, 0)} steps, but there are {len(actions)} "
-            "actions.",
-            fix="the path holds the start and the cell after each action",
+            f"A path of {len(way)} cells has {max(len(way) - 1, 0)} steps, but there are {len(actions)} actions.",
+            fix="give the start and the cell after each action as the path",
         )
     return EpisodeInfo(grid, things, way, tuple(map(str, actions)), title, caption or CAPTION)
 
 
 CAPTION = (
-    "One episode from above. Dark squares are walls. The line is the agent's way from its start to its end, "
-    "paler first and darker later; small numbers say at which steps it stood there. Beside it are the "
-    "objects and what they are worth."
+    "One episode from above. Dark squares are walls. The line is the agent's path from start to end; it gets darker "
+    "with time. Small numbers are the steps at which the agent was there. The legend lists the objects and their values."
 )
 
 
 def actions_in_words(actions: Sequence[str]) -> str:
-    """`1\N{EN DASH}3 right, 4 up`: equal actions in a row are said once."""
+    """`1\N{EN DASH}3 right, 4 up`: runs of equal actions are merged."""
     parts, step = [], 1
     for word, same in itertools.groupby(actions):
         count = len(list(same))
@@ -114,10 +121,10 @@ def actions_in_words(actions: Sequence[str]) -> str:
 
 
 def episode_kinds(info: EpisodeInfo) -> dict[tuple[str, float | None], str]:
-    """The kinds of objects, by name and value, with their words in the legend: worth, and when reached."""
+    """The kinds of objects, by name and value, with their legend text: value, and when they were reached."""
     words = {}
-    for name, value in dict.fromkeys((one.name, one.value) for one in info.objects):
-        cells = {(one.row, one.col) for one in info.objects if (one.name, one.value) == (name, value)}
+    for name, value in dict.fromkeys((thing.name, thing.value) for thing in info.objects):
+        cells = {(thing.row, thing.col) for thing in info.objects if (thing.name, thing.value) == (name, value)}
         first = [info.path.index(cell) for cell in cells if cell in info.path]
         worth = "" if value is None else f": {signed(value, 0 if float(value).is_integer() else 2)}"
         reached = f", reached at step {', '.join(map(str, sorted(first)))}" if first else ""
@@ -126,10 +133,10 @@ def episode_kinds(info: EpisodeInfo) -> dict[tuple[str, float | None], str]:
 
 
 def episode_segments(info: EpisodeInfo) -> pd.DataFrame:
-    """The way in pieces: step, x, y, x2, y2, angle (degrees, 0 is up, clockwise) and whether it is a jump.
+    """The path in segments: step, x, y, x2, y2, angle (degrees clockwise from up) and whether it is a jump.
 
-    A cell that is entered again is entered a little aside, so that no piece lies on another. Steps that stay
-    where they are have no piece.
+    A second visit to a cell is drawn with a small offset, so that segments do not overlap. Steps without a move have no
+    segment.
     """
     visits: dict[tuple[int, int], int] = {}
     places: list[tuple[float, float]] = []
@@ -151,26 +158,23 @@ def episode_segments(info: EpisodeInfo) -> pd.DataFrame:
 
 
 def episode_steps(info: EpisodeInfo) -> dict[tuple[int, int], list[int]]:
-    """For each cell the steps after which the agent stood there; the start is step 0."""
-    found: dict[tuple[int, int], list[int]] = {}
+    """The steps after which the agent was in each cell; the start is step 0."""
+    steps: dict[tuple[int, int], list[int]] = {}
     for step, cell in enumerate(info.path):
-        found.setdefault(cell, []).append(step)
-    return found
+        steps.setdefault(cell, []).append(step)
+    return steps
 
 
 def draw_episode(info: EpisodeInfo) -> ChartType:
-    """The figure: the grid, the way, the objects; the actions stand under the title."""
+    """Draw the grid, the path and the objects. The actions are under the title."""
     height, width = info.walls.shape
     if not info.walls.size:
         return message_chart("No episode yet: the grid is empty.")
     cell = max(LEAST, min(LARGEST, GRID_WIDTH / max(height, width)))
-    x, y = _place("x", width), _place("y", height)
-    layers = [
-        *_tiles(info, x, y),
-        *_way(info, x, y, cell),
-        *_objects(info, x, y, cell),
-        *_words(info, cell, x, y),
-    ]
+    # Cells are counted from 0, and rows run downwards.
+    x = alt.X("x:Q", scale=alt.Scale(domain=[0, width], nice=False, zero=False), axis=None)
+    y = alt.Y("y:Q", scale=alt.Scale(domain=[height, 0], nice=False, zero=False), axis=None)
+    layers = [*_tiles(info, x, y), *_path(info, x, y, cell), *_objects(info, x, y, cell), *_words(info, cell, x, y)]
     room = max(60, int((cell * width + 260) / 6.4))
     lines = textwrap.wrap(actions_in_words(info.actions), room)
     if len(lines) > MOST_LINES:
@@ -179,38 +183,30 @@ def draw_episode(info: EpisodeInfo) -> ChartType:
     under: dict[str, Any] = {"subtitle": lines} if lines else {}
     title = alt.TitleParams(heading or "", subtitlePadding=6, **under)
     chart = alt.layer(*layers).properties(width=cell * width, height=cell * height, title=title)
-    said = f"An episode in a grid of {height} by {width}"
-    return themed(chart, f"{said}: {info.title}" if info.title else said)
+    description = f"An episode in a grid of {height} by {width}"
+    return themed(chart, f"{description}: {info.title}" if info.title else description)
 
 
-def _place(name: str, most: int) -> alt.Scale:
-    """Cells counted from 0; rows run downwards."""
-    return alt.Scale(domain=[0, most] if name == "x" else [most, 0], nice=False, zero=False)
-
-
-def _tiles(info: EpisodeInfo, x: alt.Scale, y: alt.Scale) -> list[alt.Chart]:
+def _tiles(info: EpisodeInfo, x: alt.X, y: alt.Y) -> list[alt.Chart]:
     edge = 0.025
     layers = []
-    # Plain colours and no scale: the only colour scale is that of the objects; its legend also shows shapes.
+    # Fixed colours without a scale: the only colour scale belongs to the objects, and its legend also shows shapes.
     for wall, colour in ((False, FLOOR), (True, WALL)):
-        found = [(int(row), int(col)) for row, col in zip(*np.nonzero(info.walls == wall), strict=True)]
-        rows = [(col + edge, row + edge, col + 1 - edge, row + 1 - edge) for row, col in found]
+        cells = [(int(row), int(col)) for row, col in zip(*np.nonzero(info.walls == wall), strict=True)]
+        rows = [(col + edge, row + edge, col + 1 - edge, row + 1 - edge) for row, col in cells]
         tiles = alt.Chart(values(pd.DataFrame(rows, columns=["x", "y", "x2", "y2"])))
         mark = tiles.mark_rect(cornerRadius=2, color=colour)
-        across, down = alt.X("x:Q", scale=x, axis=None), alt.Y("y:Q", scale=y, axis=None)
-        layers.append(mark.encode(x=across, y=down, x2="x2:Q", y2="y2:Q"))
+        layers.append(mark.encode(x=x, y=y, x2="x2:Q", y2="y2:Q"))
     return layers
 
 
-def _way(info: EpisodeInfo, x: alt.Scale, y: alt.Scale, cell: float) -> list[alt.Chart]:
+def _path(info: EpisodeInfo, x: alt.X, y: alt.Y, cell: float) -> list[alt.Chart]:
     pieces = episode_segments(info)
     if not len(pieces):
         return []
     pieces = pieces.assign(ink=[_at_time(step / (len(info.path) - 1)) for step in pieces["step"]])
-    across, down = alt.X("x:Q", scale=x, axis=None), alt.Y("y:Q", scale=y, axis=None)
     heads = pieces.assign(
-        x=pieces["x"] + 0.55 * (pieces["x2"] - pieces["x"]),
-        y=pieces["y"] + 0.55 * (pieces["y2"] - pieces["y"]),
+        x=pieces["x"] + 0.55 * (pieces["x2"] - pieces["x"]), y=pieces["y"] + 0.55 * (pieces["y2"] - pieces["y"])
     )
     layers = []
     for jump in (False, True):
@@ -219,57 +215,47 @@ def _way(info: EpisodeInfo, x: alt.Scale, y: alt.Scale, cell: float) -> list[alt
             {"strokeDash": [4, 4], "strokeWidth": 2} if jump else {"strokeWidth": max(2.5, cell * 0.07)}
         )
         line = alt.Chart(values(kept)).mark_rule(strokeCap="round", **look)
-        layers.append(
-            line.encode(x=across, y=down, x2="x2:Q", y2="y2:Q", stroke=alt.Stroke("ink:N", scale=None))
-        )
-    arrow = alt.Chart(values(heads)).mark_point(
-        shape="triangle", filled=True, opacity=1, size=(cell * 0.26) ** 2
-    )
-    layers.append(
-        arrow.encode(
-            x=across, y=down, fill=alt.Fill("ink:N", scale=None), angle=alt.Angle("angle:Q", scale=None)
-        )
-    )
+        layers.append(line.encode(x=x, y=y, x2="x2:Q", y2="y2:Q", stroke=alt.Stroke("ink:N", scale=None)))
+    arrow = alt.Chart(values(heads)).mark_point(shape="triangle", filled=True, opacity=1, size=(cell * 0.26) ** 2)
+    layers.append(arrow.encode(x=x, y=y, fill=alt.Fill("ink:N", scale=None), angle=alt.Angle("angle:Q", scale=None)))
     return layers
 
 
 def _at_time(part: float) -> str:
-    """The colour of the way when this part of it is done."""
+    """The colour of the path at this fraction of its length."""
     channels = [round(early + part * (late - early)) for early, late in zip(EARLY, LATE, strict=True)]
     return "#" + "".join(f"{channel:02x}" for channel in channels)
 
 
-def _objects(info: EpisodeInfo, x: alt.Scale, y: alt.Scale, cell: float) -> list[alt.Chart]:
+def _objects(info: EpisodeInfo, x: alt.X, y: alt.Y, cell: float) -> list[alt.Chart]:
     kinds = episode_kinds(info)
     if not kinds:
         return []
     names = list(kinds.values())
-    legend = alt.Legend(
-        title="objects", orient="right", symbolSize=190, symbolStrokeWidth=1.5, offset=26, rowPadding=9
-    )
-    colours = [COLOURS[place % len(COLOURS)] for place in range(len(names))]
-    shapes = [SHAPES[place % len(SHAPES)] for place in range(len(names))]
+    legend = alt.Legend(title="objects", orient="right", symbolSize=190, symbolStrokeWidth=1.5, offset=26, rowPadding=9)
+    colours = [COLOURS[index % len(COLOURS)] for index in range(len(names))]
+    shapes = [SHAPES[index % len(SHAPES)] for index in range(len(names))]
     frame = pd.DataFrame(
         [
-            (one.col + 0.5, one.row + 0.5, kinds[one.name, one.value], one.name, one.value)
-            for one in info.objects
+            (thing.col + 0.5, thing.row + 0.5, kinds[thing.name, thing.value], thing.name, thing.value)
+            for thing in info.objects
         ],
         columns=["x", "y", "kind", "name", "value"],
     )
     mark = alt.Chart(values(frame)).mark_point(filled=True, opacity=1, size=(cell * 0.4) ** 2, stroke="white")
     return [
         mark.encode(
-            x=alt.X("x:Q", scale=x, axis=None),
-            y=alt.Y("y:Q", scale=y, axis=None),
+            x=x,
+            y=y,
             color=alt.Color("kind:N", scale=alt.Scale(domain=names, range=colours), sort=None, legend=legend),
             shape=alt.Shape("kind:N", scale=alt.Scale(domain=names, range=shapes), sort=None, legend=legend),
-            tooltip=[alt.Tooltip("name:N", title="object"), alt.Tooltip("value:Q", title="worth")],
+            tooltip=tooltips({"name:N": "object", "value:Q": "value"}),
         )
     ]
 
 
-def _words(info: EpisodeInfo, cell: float, x: alt.Scale, y: alt.Scale) -> list[alt.Chart]:
-    """Step numbers in the corners, and where the agent starts and ends."""
+def _words(info: EpisodeInfo, cell: float, x: alt.X, y: alt.Y) -> list[alt.Chart]:
+    """Step numbers in the corners, and the start and the end of the path."""
     if not info.path:
         return []
     size = max(9.0, min(12.0, cell * 0.21))
@@ -280,29 +266,25 @@ def _words(info: EpisodeInfo, cell: float, x: alt.Scale, y: alt.Scale) -> list[a
         fits = max(1, int((cell - 4) / (size * 0.56 * (max(map(len, shown), default=1) + 1.2))))
         more = "\N{HORIZONTAL ELLIPSIS}" if len(shown) > fits else ""
         rows.append((col + 0.07, row + 0.06, ", ".join(shown[:fits]) + more))
-    across, down = alt.X("x:Q", scale=x, axis=None), alt.Y("y:Q", scale=y, axis=None)
     numbers = alt.Chart(values(pd.DataFrame(rows, columns=["x", "y", "text"])))
-    numbers = numbers.encode(x=across, y=down, text="text:N")
+    numbers = numbers.encode(x=x, y=y, text="text:N")
     layers = _haloed(numbers, align="left", baseline="top", fontSize=size)
     start, end = info.path[0], info.path[-1]
-    said = [("start and end", start)] if start == end else [("start", start), ("end", end)]
+    ends = [("start and end", start)] if start == end else [("start", start), ("end", end)]
     marks = pd.DataFrame(
-        [(at[1] + 0.5, at[0] + 0.5, at[0] + 0.95, word) for word, at in said],
-        columns=["x", "y", "foot", "text"],
+        [(at[1] + 0.5, at[0] + 0.5, at[0] + 0.95, word) for word, at in ends], columns=["x", "y", "foot", "text"]
     )
     both = alt.Chart(values(marks))
     ring = {"filled": False, "opacity": 1, "color": INK, "strokeWidth": max(1.5, cell * 0.04)}
-    layers.append(both.mark_point(size=(cell * 0.5) ** 2, **ring).encode(x=across, y=down))
+    layers.append(both.mark_point(size=(cell * 0.5) ** 2, **ring).encode(x=x, y=y))
     first = alt.Chart(values(marks[marks["text"] != "end"]))
-    layers.append(
-        first.mark_point(filled=True, opacity=1, color=INK, size=(cell * 0.18) ** 2).encode(x=across, y=down)
-    )
-    foot = alt.Y("foot:Q", scale=y, axis=None)
-    words = both.encode(x=across, y=foot, text="text:N")
+    layers.append(first.mark_point(filled=True, opacity=1, color=INK, size=(cell * 0.18) ** 2).encode(x=x, y=y))
+    feet = alt.Chart(values(marks.assign(y=marks["foot"])))
+    words = feet.encode(x=x, y=y, text="text:N")
     return [*layers, *_haloed(words, baseline="bottom", fontSize=size, fontWeight=600)]
 
 
 def _haloed(text: alt.Chart, **look: Any) -> list[alt.Chart]:
-    """Words with a rim in the colour of the floor, so that they read on the way."""
+    """Text with an outline in the colour of the floor, so that it is readable on the path."""
     rim = {"stroke": FLOOR, "strokeWidth": 3, "strokeJoin": "round", "strokeOpacity": 0.9, "color": FLOOR}
     return [text.mark_text(**rim, **look), text.mark_text(color=INK, **look)]

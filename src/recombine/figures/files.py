@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ from recombine.errors import RecombineError
 
 
 def write_whole(path: str | Path, content: str | bytes) -> Path:
-    """Write a file beside its place and move it there: a reader sees the old file or the new one.
+    """Write a file under a temporary name and rename it, so that a reader sees the old or the new file.
 
-    Folders on the way are made.
+    Args:
+        path: Where to write. Missing folders are created.
+        content: Text (written as UTF-8) or bytes.
+
+    Returns:
+        The path.
     """
     path = Path(path)
     data = content.encode("utf-8") if isinstance(content, str) else content
@@ -22,7 +27,7 @@ def write_whole(path: str | Path, content: str | bytes) -> Path:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        # mkstemp makes a file for its owner only; a report is for whoever may read the folder.
+        # mkstemp gives access to the owner only. A report is for everyone who may read the folder.
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
     except OSError as error:
@@ -36,7 +41,7 @@ def write_whole(path: str | Path, content: str | bytes) -> Path:
 
 
 def _umask() -> int:
-    # There is no way to read the mask but to set it.
+    # The only way to read the mask is to set it.
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -1,4 +1,4 @@
-"""Means with intervals against a number, one line a series: the figure of most sweeps."""
+"""Means with intervals against a number, one line per series: the figure of most sweeps."""
 
 from __future__ import annotations
 
@@ -10,9 +10,19 @@ import numpy as np
 import pandas as pd
 from altair.typing import ChartType
 
-from recombine.figures.along import Along, even_ticks, log_ticks, sides
-from recombine.figures.below import axis_floor, below_axis, below_in_words
-from recombine.figures.extent import Reference, extent, finite, reference_layers
+from recombine.figures.axes import (
+    NumericAxis,
+    Reference,
+    axis_floor,
+    below_in_words,
+    dodge,
+    even_ticks,
+    extent,
+    finite,
+    log_ticks,
+    means_below,
+    reference_layers,
+)
 from recombine.figures.palette import (
     RULE,
     Labels,
@@ -25,79 +35,101 @@ from recombine.figures.palette import (
     series_styles,
 )
 from recombine.figures.summary import replicates_in_words, require, summarise
-from recombine.figures.theme import HEIGHT, WIDTH, message_chart, themed, values
+from recombine.figures.theme import (
+    HEIGHT,
+    WIDTH,
+    mean_tooltips,
+    message_chart,
+    panel_title,
+    side_by_side,
+    themed,
+    tooltips,
+    values,
+)
 from recombine.figures.wording import count_of
 
 STRIP = 32
-"""Height of a row of means below the axis, in pixels; the figure grows by it."""
+"""Height of a row of means below the axis, in pixels. The figure grows by it."""
 ABOVE = 0.03
-"""Room above the ceiling, as a part of the axis, so that no point at it is cut."""
+"""Space above the ceiling, as a fraction of the axis, so that no point is cut."""
 GAP = 30
 """Pixels between panels."""
 MOST_ACROSS = 4
 
 
 class LinesInfo(NamedTuple):
-    """What the figure shows. `clipped` holds the means that lie below the axis, with their true value."""
+    """The content of the figure."""
 
     styles: tuple[Style, ...]
     """The series that occur, in the order of the legend."""
     facets: tuple[str, ...]
-    """Titles of the panels; one empty title when there are no facets."""
+    """Titles of the panels. Without facets: one empty title."""
     summary: pd.DataFrame
-    """facet, series, x, mean, low, high, replicates; a row for each mean."""
+    """Columns: facet, series, x, mean, low, high, replicates. One row per mean."""
     points: pd.DataFrame
-    """replicate, x, y, series, facet; a row for each value that lies within the axis."""
+    """Columns: replicate, x, y, series, facet. One row per value within the axis."""
     clipped: pd.DataFrame
-    """facet, series, x, mean, shown, label; a row for each mean below the axis."""
+    """Columns: facet, series, x, mean (the true value), shown, label. One row per mean below the axis."""
     references: tuple[Reference, ...]
-    """Horizontal lines; their facets are titles of panels."""
+    """Horizontal lines. Their facets are titles of panels."""
     floor: float | None
-    """What lies below has a strip of its own under the axis; None where nothing is cut."""
+    """Means below this value are marked in a strip under the axis. None: nothing is cut."""
     domain: tuple[float, float]
     log: bool
     log_y: bool
     x_title: str
     y_title: str
     lead: str
-    """The first words of the caption: what is shown."""
+    """The first sentences of the caption."""
     dropped: int
-    """Rows that have no place on a logarithmic axis."""
+    """Number of rows that a logarithmic axis cannot show."""
+    x_names: tuple[str, ...] = ()
+    """Names of the values 0, 1, 2, ... of the x axis. Empty: the values are numbers."""
+    bands: bool = False
+    """Intervals are bands and replicates are thin lines, for curves of many points."""
 
     @property
     def across(self) -> int:
-        """How many panels stand beside each other."""
+        """Number of panels side by side."""
         return min(len(self.facets), MOST_ACROSS)
 
     @property
-    def along(self) -> Along:
-        """The axis of x of every panel."""
-        outside = any(one.label and one.facet is None for one in self.references)
+    def x_axis(self) -> NumericAxis:
+        """The x axis of every panel."""
+        outside = any(line.label and line.facet is None for line in self.references)
         room = 90 if outside else 0
         width = (WIDTH - room - GAP * (self.across - 1)) / self.across
-        return Along(tuple(sorted(set(self.summary["x"]))), self.log, round(width))
+        return NumericAxis(tuple(sorted(set(self.summary["x"]))), self.log, round(width), names=self.x_names)
 
     @property
     def height(self) -> int:
-        """Of a panel in pixels, without the rows below the axis."""
+        """Height of a panel in pixels, without the rows below the axis."""
         return _height(self.across)
 
     @property
     def labelled(self) -> bool:
-        """There is room for numbers below the triangles."""
-        return bool(len(self.clipped)) and self.along.spacing() >= 44
+        """The numbers below the triangles fit."""
+        return bool(len(self.clipped)) and self.x_axis.spacing() >= 44
 
     @property
     def caption(self) -> str:
         """How to read the figure."""
         words = [self.lead] if self.lead else []
         if (self.summary["replicates"] > 1).any():
-            words.append("Points on the lines are means, faint ones single replicates.")
-        words.append(replicates_in_words(self.summary))
+            means = (
+                "Thick lines are means, thin lines are"
+                if self.bands
+                else "Points on the lines are means, faint points are"
+            )
+            words.append(f"{means} single replicates.")
+        intervals = replicates_in_words(self.summary)
+        words.append(intervals.replace("Bars", "Bands") if self.bands else intervals)
         if self.log_y:
-            words.append("Means and intervals are those of the logarithm.")
-        if len(self.summary) and _beyond(self.summary, self.floor, self.domain):
-            words.append("Bars that reach beyond the axis are cut off there.")
+            words.append("Means and intervals are computed on the logarithm.")
+        low = self.domain[0] if self.floor is None else self.floor
+        seen = self.summary if self.bands else self.summary[self.summary["mean"] >= low]
+        if (seen["low"].fillna(seen["mean"]) < low).any() or (seen["high"] > self.domain[1] + 1e-9).any():
+            words.append(f"{'Curves and bands' if self.bands else 'Bars'} that extend beyond the axis are cut off.")
         if self.dropped:
             rows = count_of(self.dropped, "row")
             words.append(f"{rows} at or below zero cannot be shown on a logarithmic axis.")
@@ -105,12 +137,6 @@ class LinesInfo(NamedTuple):
         if self.floor is not None and len(self.clipped):
             text += below_in_words(self.floor, self.labelled)
         return text
-
-
-def _beyond(summary: pd.DataFrame, floor: float | None, domain: tuple[float, float]) -> bool:
-    low = domain[0] if floor is None else floor
-    seen = summary[summary["mean"] >= low]
-    return bool((seen["low"] < low).any() or (seen["high"] > domain[1] + 1e-9).any())
 
 
 def lines_info(
@@ -129,15 +155,43 @@ def lines_info(
     floor: float | None = None,
     ceiling: float | None = None,
     references: Sequence[Reference] = (),
+    x_names: Sequence[str] = (),
+    bands: bool = False,
     x_title: str | None = None,
     y_title: str | None = None,
     caption_lead: str = "",
 ) -> LinesInfo:
     """Means of `y` over replicates at each `x`, for each series and facet.
 
-    `frame` has a column `replicate` and those named; rows of one replicate are averaged first. `labels` names
-    the series in the order of their legend; `controls` are dashed; `ordered` series (sizes, depths) shaded.
-    Means below `floor` are marked under the axis; the axis ends at `ceiling`, for instance 1 for a score.
+    Args:
+        frame: One row per run, with a column `replicate`. Rows of one replicate are averaged first.
+        x: The column of the x axis.
+        y: The column to average.
+        series: The column whose levels are lines. None: one line.
+        facet: The column whose levels are panels. None: one panel.
+        log: The x axis is logarithmic.
+        log_y: The y axis is logarithmic.
+        labels: The names of the series, in the order of the legend.
+        facet_labels: The titles of the panels, in order.
+        controls: Levels of `series` that are controls. Their lines are dashed.
+        ordered: The series have an order (sizes, depths), shown by their colours.
+        floor: Means below this value are marked under the axis.
+        ceiling: The end of the y axis, for example 1 for a score.
+        references: Horizontal lines with labels.
+        x_names: Names of the values 0, 1, 2, ... of the x axis, for layers and other steps.
+        bands: Draw intervals as bands and replicates as thin lines, for curves of many points.
+        x_title: The title of the x axis. Default: `x`.
+        y_title: The title of the y axis. Default: `y`.
+        caption_lead: The first sentences of the caption.
+
+    Returns:
+        The input of `draw_lines`.
+
+    Example:
+        ```python
+        info = lines_info(runs, "number", "r2_held_out", "depth", ordered=True, ceiling=1)
+        chart = draw_lines(info)
+        ```
     """
     table = _plain(frame, x, y, series, facet)
     fits = ((table["x"] > 0) | (not log)) & ((table["y"] > 0) | (not log_y))
@@ -150,11 +204,11 @@ def lines_info(
     ).dropna(subset=["series", "facet"])
     summary = _means(table, log_y)
     lines = tuple(
-        one._replace(facet=None if one.facet is None else panels[one.facet])
-        for one in references
-        if one.facet is None or one.facet in panels
+        line._replace(facet=None if line.facet is None else panels[line.facet])
+        for line in references
+        if line.facet is None or line.facet in panels
     )
-    seen = [*summary["mean"], *table["y"], *(one.value for one in lines)]
+    seen = [*summary["mean"], *table["y"], *(line.value for line in lines)]
     bars = [*summary["low"], *summary["high"]]
     low, high = extent(seen, bars, log_y)
     top = None if ceiling is None else max([ceiling, *finite(seen)])
@@ -164,7 +218,7 @@ def lines_info(
         low = floor = axis_floor(summary, floor)
         high = extent([floor, *seen], bars)[1] if top is None else top + ABOVE * max(top - floor, 1e-3)
         share = STRIP / _height(min(len(panels), MOST_ACROSS))
-        clipped, depth = below_axis(summary, ["facet", "series", "x"], floor, share * (high - floor))
+        clipped, depth = means_below(summary, ["facet", "series", "x"], floor, share * (high - floor))
     else:
         floor = None
     return LinesInfo(
@@ -182,11 +236,13 @@ def lines_info(
         y_title=y if y_title is None else y_title,
         lead=caption_lead,
         dropped=dropped,
+        x_names=tuple(x_names),
+        bands=bands,
     )
 
 
 def _plain(frame: pd.DataFrame, x: str, y: str, series: str | None, facet: str | None) -> pd.DataFrame:
-    """The columns of a figure under their names here; rows without a finite x and y are left out."""
+    """The columns under fixed names. Rows without a finite x and y are left out."""
     require(frame, [name for name in ("replicate", x, y, series, facet) if name], "runs")
     table = pd.DataFrame({"replicate": frame["replicate"].to_numpy()})
     table["x"], table["y"] = frame[x].to_numpy(float), frame[y].to_numpy(float)
@@ -201,48 +257,47 @@ def _height(across: int) -> int:
 
 
 def _means(table: pd.DataFrame, log: bool) -> pd.DataFrame:
-    """Means with intervals; of the logarithm where the axis has one, or bars would reach below zero."""
+    """Means with intervals. On a logarithmic axis those of the logarithm: bars must not extend below zero."""
     by = ["facet", "series", "x"]
     if not log:
         return summarise(table, by, "y")
-    made = summarise(table.assign(y=np.log(table["y"])), by, "y")
-    return made.assign(**{name: np.exp(made[name].astype(float)) for name in ("mean", "low", "high")})
+    means = summarise(table.assign(y=np.log(table["y"])), by, "y")
+    return means.assign(**{name: np.exp(means[name].astype(float)) for name in ("mean", "low", "high")})
 
 
 def draw_lines(info: LinesInfo) -> ChartType:
-    """The figure: lines of means, bars of intervals, faint points of replicates; panels side by side."""
+    """Draw lines of means, bars of intervals and faint points of replicates, one panel per facet."""
     if not len(info.summary):
-        return message_chart("No runs yet: there is nothing to draw a line through.")
+        return message_chart("No runs yet: there is nothing to show.")
     panels = [
-        _panel(info, name, info.along, first=place % info.across == 0, last=_last(info, place))
-        for place, name in enumerate(info.facets)
+        _panel(info, name, info.x_axis, first=index % info.across == 0, last=_last(info, index))
+        for index, name in enumerate(info.facets)
     ]
-    chart = panels[0] if len(panels) == 1 else alt.concat(*panels, columns=info.across, spacing=GAP)
-    return themed(chart, f"{info.y_title} against {info.x_title}")
+    return themed(side_by_side(panels, info.across, GAP), f"{info.y_title} against {info.x_title}")
 
 
-def _last(info: LinesInfo, place: int) -> bool:
-    return place % info.across == info.across - 1 or place == len(info.facets) - 1
+def _last(info: LinesInfo, index: int) -> bool:
+    """The panel is the last one of its row."""
+    return index % info.across == info.across - 1 or index == len(info.facets) - 1
 
 
-def _panel(info: LinesInfo, name: str, along: Along, first: bool, last: bool) -> ChartType:
+def _panel(info: LinesInfo, name: str, x_axis: NumericAxis, first: bool, last: bool) -> ChartType:
     low, high = info.domain
     bottom = low if info.floor is None else info.floor
     height = info.height if info.floor is None else round(info.height * (high - low) / (high - bottom))
-    shift = dict(
-        zip((s.name for s in info.styles), sides(len(info.styles), 6, along.spacing() * 0.5), strict=True)
-    )
+    offsets = dodge(len(info.styles), 0 if info.bands else 6, x_axis.spacing() * 0.5)
+    shift = {style.name: offset for style, offset in zip(info.styles, offsets, strict=True)}
     scale = alt.Scale(domain=[low, high], nice=False, type="log" if info.log_y else "linear")
     title = info.y_title if first else None
     axis = alt.Axis(labels=first, ticks=first, domain=first, **_y_ticks(info, bottom))
     y = alt.Y("shown:Q", scale=scale, title=title, axis=axis)
-    x = along.encoding(info.x_title)
+    x = x_axis.encoding(info.x_title)
     legend = legend_above(info.styles) if len(info.styles) > 1 else None
     colour, dash = colour_by(info.styles, legend), dash_by(info.styles, legend)
 
     def over(frame: pd.DataFrame) -> alt.Chart:
         here = frame[frame["facet"] == name]
-        moved = along.aside(here["x"], [shift[one] for one in here["series"]])
+        moved = x_axis.shifted(here["x"], [shift[series] for series in here["series"]])
         return alt.Chart(values(here.assign(place=moved).drop(columns="facet"))).encode(x=x, color=colour)
 
     marks = info.clipped[["facet", "series", "x", "shown"]]
@@ -250,46 +305,46 @@ def _panel(info: LinesInfo, name: str, along: Along, first: bool, last: bool) ->
     summary["shown"] = summary["shown"].astype(float).fillna(summary["mean"])
     summary = summary.assign(bottom=summary["low"].clip(bottom, high), top=summary["high"].clip(bottom, high))
     inside = summary[summary["mean"] >= bottom]
-    tooltip = [
-        alt.Tooltip("series:N", title="series"),
-        alt.Tooltip("x:Q", title=info.x_title or "x"),
-        alt.Tooltip("mean:Q", title="mean", format=".3~g"),
-        alt.Tooltip("low:Q", title="interval from", format=".3~g"),
-        alt.Tooltip("high:Q", title="to", format=".3~g"),
-        alt.Tooltip("replicates:Q", title="replicates"),
-    ]
+    named = {"series:N": "series", "x:Q": info.x_title or "x"}
+    tooltip = [*tooltips(named), *mean_tooltips(".3~g")]
     several = summary["replicates"].max() > 1
-    here = [one for one in info.references if one.facet is None]
-    own = [one for one in info.references if one.facet == name and one.facet is not None]
+    common = [line for line in info.references if line.facet is None]
+    own = [line for line in info.references if line.facet == name and line.facet is not None]
     if not last:
-        here = [one._replace(label="") for one in here]
+        common = [line._replace(label="") for line in common]
     zero = alt.Chart(values(pd.DataFrame({"shown": [0]}))).mark_rule(color=RULE, strokeDash=[2, 3])
     layers = [
         *([zero.encode(y=y)] if not info.log_y and bottom < 0 < high else []),
-        *reference_layers(here, y, info.domain, height, info.log_y, outside=True),
+        *reference_layers(common, y, info.domain, height, info.log_y, outside=True),
         *reference_layers(own, y, info.domain, height, info.log_y, outside=False),
-        over(summary).mark_line(strokeWidth=2.5).encode(y=y, strokeDash=dash),
     ]
-    if several:
-        faint = over(info.points.assign(shown=info.points["y"]))
-        layers.append(faint.mark_point(filled=True, size=26, opacity=0.3).encode(y=y))
+    faint = over(info.points.assign(shown=info.points["y"])).encode(y=y)
     edge = alt.Y("bottom:Q", scale=scale, title=title)
-    layers.append(over(inside).mark_rule(strokeWidth=2).encode(y=edge, y2="top:Q"))
-    layers.append(over(inside).mark_point(filled=True, size=70, opacity=1).encode(y=y, tooltip=tooltip))
+    line = over(summary).mark_line(strokeWidth=2.5, clip=info.bands).encode(y=y, strokeDash=dash)
+    if info.bands:
+        if several:
+            layers.append(faint.mark_line(strokeWidth=1, opacity=0.3, clip=True).encode(detail="replicate:N"))
+        layers.append(over(summary).mark_area(opacity=0.13, clip=True).encode(y=edge, y2="top:Q"))
+        layers.append(line.encode(tooltip=tooltip))
+    else:
+        layers.append(line)
+        if several:
+            layers.append(faint.mark_point(filled=True, size=26, opacity=0.3))
+        layers.append(over(inside).mark_rule(strokeWidth=2).encode(y=edge, y2="top:Q"))
+        layers.append(over(inside).mark_point(filled=True, size=70, opacity=1).encode(y=y, tooltip=tooltip))
     if len(info.clipped):
         below = over(info.clipped).encode(y=y)
         mark = below.mark_point(filled=True, size=110, opacity=1, shape="triangle-down")
         layers.append(mark.encode(tooltip=tooltip[:3]))
         if info.labelled:
             layers.append(below.mark_text(dy=14, fontSize=12).encode(text="label:N"))
-    titled = {"title": alt.TitleParams(name, anchor="middle", frame="group")} if name else {}
-    return alt.layer(*layers).properties(width=along.width, height=height, **titled)
+    return alt.layer(*layers).properties(width=x_axis.width, height=height, **panel_title(name, frame="group"))
 
 
 def _y_ticks(info: LinesInfo, bottom: float) -> dict[str, Any]:
-    """The ticks of y, none of them in the strip below the axis, and how its title stands."""
-    made: dict[str, Any] = {"titleAngle": 0} if len(info.y_title) <= 3 else {}
+    """Settings of the y axis. No tick lies in the strip below the axis."""
+    settings: dict[str, Any] = {"titleAngle": 0} if len(info.y_title) <= 3 else {}
     if info.log_y:
-        return made | {"format": ".6~g", "values": log_ticks(*info.domain)}
+        return settings | {"format": ".6~g", "values": log_ticks(*info.domain)}
     ticks = even_ticks(bottom, info.domain[1]) if info.floor is not None else None
-    return made | {"format": ".6~g", "tickCount": 6} | ({"values": ticks} if ticks else {})
+    return settings | {"format": ".6~g", "tickCount": 6} | ({"values": ticks} if ticks else {})

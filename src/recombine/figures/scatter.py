@@ -1,4 +1,4 @@
-"""One point a run: does one measure go with another, within groups?"""
+"""One point per run: two measures against each other, with groups."""
 
 from __future__ import annotations
 
@@ -9,46 +9,38 @@ import numpy as np
 import pandas as pd
 from altair.typing import ChartType
 
-from recombine.figures.extent import extent
-from recombine.figures.palette import (
-    Labels,
-    Style,
-    colour_by,
-    legend_above,
-    named_as,
-    series_styles,
-    shape_by,
-)
+from recombine.figures.axes import extent
+from recombine.figures.palette import Labels, Style, colour_by, legend_above, named_as, series_styles, shape_by
 from recombine.figures.summary import require
-from recombine.figures.theme import HEIGHT, WIDTH, message_chart, themed, values
+from recombine.figures.theme import HEIGHT, WIDTH, message_chart, themed, tooltips, values
 from recombine.figures.wording import count_of
 
 Fit = Literal["none", "each", "common"]
-"""No lines, a line of its own for each group, or lines of one common slope."""
+"""No lines, one fitted line per group, or lines with one common slope."""
 LINES = {
-    "each": "Lines are least-squares fits of each group.",
-    "common": "Lines have the common slope within groups.",
+    "each": "Lines are least-squares fits, one per group.",
+    "common": "Lines have one common slope: the slope within groups.",
 }
 
 
 class ScatterInfo(NamedTuple):
-    """What the figure shows."""
+    """The content of the figure."""
 
     styles: tuple[Style, ...]
     """The groups, in the order of the legend."""
     points: pd.DataFrame
-    """series, x, y, name."""
+    """Columns: series, x, y, name."""
     lines: pd.DataFrame
-    """series, x, y; the two ends of each group's line."""
+    """Columns: series, x, y. The two ends of each group's line."""
     fit: Fit
     note: str
-    """What was computed of these points elsewhere, for instance their correlation with its interval."""
+    """A result about these points, for example their correlation with its interval."""
     x_domain: tuple[float, float]
     y_domain: tuple[float, float]
     x_title: str
     y_title: str
     lead: str
-    """The first words of the caption: what is shown."""
+    """The first sentences of the caption."""
 
     @property
     def caption(self) -> str:
@@ -77,17 +69,31 @@ def scatter_info(
     y_title: str | None = None,
     caption_lead: str = "",
 ) -> ScatterInfo:
-    """A point for each row of `frame`, coloured by group. `name` is a column that says which run it is.
+    """One point per row of a frame, coloured by group.
 
-    `note` is printed above the plot. `fit="common"` gives all groups one slope: that of differences from the
-    means of their group, so what differs between groups has no part in it.
+    Args:
+        frame: One row per point.
+        x: The column of the x axis.
+        y: The column of the y axis.
+        group: The column whose levels are colours. None: one group.
+        labels: The names of the groups, in the order of the legend.
+        ordered: The groups have an order (sizes, depths), shown by their colours.
+        fit: Lines to draw. `common` uses the slope within groups: differences between groups do not affect it.
+        note: Text above the plot.
+        name: The column with the name of each point, shown in its tooltip.
+        x_title: The title of the x axis. Default: `x`.
+        y_title: The title of the y axis. Default: `y`.
+        caption_lead: The first sentences of the caption.
+
+    Returns:
+        The input of `draw_scatter`.
     """
     require(frame, [column for column in (x, y, group, name) if column], "runs")
     keys = list(frame[group]) if group else [y_title or y] * len(frame)
     styles = series_styles(keys, labels, ordered=ordered)
     points = pd.DataFrame({"series": named_as(keys, {style.key: style.name for style in styles})})
     points["x"], points["y"] = frame[x].to_numpy(float), frame[y].to_numpy(float)
-    points["name"] = [str(one) for one in frame[name]] if name else ""
+    points["name"] = [str(text) for text in frame[name]] if name else ""
     kept = np.isfinite(points["x"]) & np.isfinite(points["y"]) & points["series"].notna()
     points = points[kept].reset_index(drop=True)
     present = set(points["series"])
@@ -106,7 +112,7 @@ def scatter_info(
 
 
 def _fitted(points: pd.DataFrame, fit: Fit) -> pd.DataFrame:
-    """The ends of each group's line; a group whose x does not vary has none."""
+    """The ends of each group's line. A group whose x does not vary has no line."""
     rows = []
     groups = {} if fit == "none" else dict(list(points.groupby("series", observed=True, sort=False)))
     sums = {}
@@ -119,13 +125,13 @@ def _fitted(points: pd.DataFrame, fit: Fit) -> pd.DataFrame:
         if xx <= 0:
             continue
         slope = xy / xx if fit == "each" else all_xy / all_xx
-        for at in (part["x"].min(), part["x"].max()):
-            rows.append((series, float(at), float(part["y"].mean() + slope * (at - part["x"].mean()))))
+        for end in (part["x"].min(), part["x"].max()):
+            rows.append((series, float(end), float(part["y"].mean() + slope * (end - part["x"].mean()))))
     return pd.DataFrame(rows, columns=["series", "x", "y"])
 
 
 def draw_scatter(info: ScatterInfo) -> ChartType:
-    """The figure: points, and lines of the fit."""
+    """Draw the points and the fitted lines."""
     if not len(info.points):
         return message_chart("No runs yet: there are no points to show.")
     x = alt.X("x:Q", title=info.x_title, scale=alt.Scale(domain=list(info.x_domain), nice=False))
@@ -135,20 +141,16 @@ def draw_scatter(info: ScatterInfo) -> ChartType:
     y = y.axis(tickCount=6, format=".6~g", **turned)
     legend = legend_above(info.styles, symbol=None) if len(info.styles) > 1 else None
     colour, shape = colour_by(info.styles, legend), shape_by(info.styles, legend)
-    tooltip = [
-        *([alt.Tooltip("name:N", title="run")] if info.points["name"].any() else []),
-        alt.Tooltip("series:N", title="group"),
-        alt.Tooltip("x:Q", title=info.x_title or "x", format=".3~f"),
-        alt.Tooltip("y:Q", title=info.y_title or "y", format=".3~f"),
-    ]
+    fields = {"name:N": "run"} if info.points["name"].any() else {}
+    fields |= {"series:N": "group", "x:Q": info.x_title or "x", "y:Q": info.y_title or "y"}
     many = len(info.points) > 400
     dots = alt.Chart(values(info.points)).mark_point(
         filled=True, size=22 if many else 80, opacity=0.4 if many else 0.75
     )
-    layers = [dots.encode(x=x, y=y, color=colour, shape=shape, tooltip=tooltip)]
+    layers = [dots.encode(x=x, y=y, color=colour, shape=shape, tooltip=tooltips(fields, ".3~f"))]
     if len(info.lines):
         line = alt.Chart(values(info.lines)).mark_line(strokeWidth=2.5, clip=True)
         layers.append(line.encode(x=x, y=y, color=colour))
     title = {"title": alt.TitleParams(info.note, fontWeight="normal", fontSize=14)} if info.note else {}
     chart = alt.layer(*layers).properties(width=WIDTH - 160, height=HEIGHT + 40, **title)
-    return themed(chart, f"{info.y_title} against {info.x_title}, a point a run")
+    return themed(chart, f"{info.y_title} against {info.x_title}, one point per run")

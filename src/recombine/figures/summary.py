@@ -1,4 +1,4 @@
-"""Means and intervals over replicates, the same for every figure."""
+"""Means and intervals over replicates, computed in the same way for every figure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from recombine.stats.intervals import LEVEL, mean_and_error, t_bounds
 
 
 def require(frame: pd.DataFrame, columns: Iterable[str], what: str) -> None:
-    """Complain when a table lacks a column that a figure reads."""
+    """Raise `BadInput` if a table lacks a column that a figure reads. `what` names the table."""
     missing = [column for column in columns if column not in frame.columns]
     if missing:
         raise BadInput(
@@ -23,11 +23,19 @@ def require(frame: pd.DataFrame, columns: Iterable[str], what: str) -> None:
         )
 
 
-def summarise(frame: pd.DataFrame, by: list[str], value: str, level: float = LEVEL) -> pd.DataFrame:
-    """The mean of a column with its t interval over replicates, a row for each group.
+def summarise(frame: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
+    """The mean of a column for each group, with a t interval over replicates.
 
-    Columns: those of `by`, then `mean`, `low`, `high`, `replicates`. Rows of one replicate are averaged
-    first; values that are not finite are left out. One replicate has no interval: `low`, `high` are NaN.
+    Rows of one replicate are averaged first. Values that are not finite are left out.
+
+    Args:
+        frame: One row per measurement, with a column `replicate`.
+        by: The columns that define the groups.
+        value: The column to average.
+
+    Returns:
+        One row per group: the columns `by`, then `mean`, `low`, `high`, `replicates`. With one replicate, `low` and
+        `high` are NaN.
     """
     kept = frame[np.isfinite(frame[value].astype(float))]
     rows = []
@@ -38,16 +46,16 @@ def summarise(frame: pd.DataFrame, by: list[str], value: str, level: float = LEV
             mean, low, high = float(sample.mean()), np.nan, np.nan
             if len(sample) > 1:
                 centre, error = mean_and_error(sample)
-                low, high = (float(end) for end in t_bounds(centre, error, len(sample), level))
+                low, high = (float(end) for end in t_bounds(centre, error, len(sample), LEVEL))
             rows.append((*key, mean, low, high, len(sample)))
     return pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "replicates"])
 
 
 def replicates_in_words(summary: pd.DataFrame) -> str:
-    """What the bars of a figure are, for its caption."""
+    """The sentence of a caption that explains the interval bars."""
     counts = sorted(set(summary["replicates"].astype(int)))
     if not counts or counts[-1] < 2:
-        return "There is one replicate, so there are no intervals."
+        return "There is only one replicate, so there are no intervals."
     most = count_of(counts[-1], "replicate")
-    spread = most if counts[0] == counts[-1] else f"{counts[0]} to {most}"
-    return f"Bars are 95 % t intervals over {spread}."
+    range_of_counts = most if counts[0] == counts[-1] else f"{counts[0]} to {most}"
+    return f"Bars are 95 % t intervals over {range_of_counts}."

@@ -1,9 +1,9 @@
-"""How every figure looks: one palette, one set of fonts, one way to hand data to a chart."""
+"""The style of every figure: colours, fonts, inline data, panels side by side."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -11,21 +11,16 @@ import numpy as np
 import pandas as pd
 from altair.typing import ChartType
 
-# Every colour has a contrast of at least 3 on white and on the dark page of the report, and neighbours stay
-# apart under deuteranopia and protanopia. Where greys come near, a dash or a shape tells them apart too.
+# Every colour has a contrast of at least 3 on white and on the dark page of the report. Neighbouring colours differ
+# under deuteranopia and protanopia. Where greys are similar, a dash or a shape differs too.
 TRAINED = "#2a78b8"
 HELD_OUT = "#d55e00"
 CONTROL = "#94588d"
 UNTRAINED = "#8a9199"
 
-VERDICTS = {
-    "supported": "#0a7d91",
-    "contradicted": "#cc4a12",
-    "equivalent": "#7a5fc0",
-    "inconclusive": "#7c828a",
-}
+VERDICTS = {"supported": "#0a7d91", "contradicted": "#cc4a12", "equivalent": "#7a5fc0", "inconclusive": "#7c828a"}
 QUALITY = "viridis"
-"""The colour scheme of a score in a matrix: dark is bad, bright is good."""
+"""The colour scheme of scores in a matrix: dark is bad, bright is good."""
 
 INK = "#22262b"
 SOFT = "#5b636d"
@@ -41,26 +36,29 @@ _FEW_TO_MANY = ((184, 134, 11), (63, 154, 95), (31, 127, 150), (85, 88, 196))
 def size_colours(number: int) -> list[str]:
     """A colour for each of `number` training-set sizes, from few (gold) to many (indigo)."""
     ends = np.linspace(0, 1, len(_FEW_TO_MANY))
-    at = np.linspace(0, 1, number) if number > 1 else np.ones(number)
-    channels = [np.interp(at, ends, [colour[k] for colour in _FEW_TO_MANY]) for k in range(3)]
-    return [
-        "#" + "".join(f"{round(value):02x}" for value in colour) for colour in zip(*channels, strict=True)
-    ]
+    positions = np.linspace(0, 1, number) if number > 1 else np.ones(number)
+    channels = [np.interp(positions, ends, [colour[k] for colour in _FEW_TO_MANY]) for k in range(3)]
+    return ["#" + "".join(f"{round(value):02x}" for value in colour) for colour in zip(*channels, strict=True)]
 
 
 def size_name(size: int) -> str:
-    """What the line of one training-set size is called."""
+    """The name of the series of one training-set size."""
     return f"trained on {size}"
 
 
 def themed(chart: ChartType, description: str) -> ChartType:
-    """The chart in the house style. `description` is what a screen reader says.
+    """The chart in the common style.
 
     The style is set on the chart and not with `alt.theme`, which would change a notebook's other charts.
+
+    Args:
+        chart: The chart, without its own configuration.
+        description: What a screen reader says.
+
+    Returns:
+        The styled chart.
     """
     axis = {
-        "labelFont": SANS,
-        "titleFont": SANS,
         "labelFontSize": 13,
         "titleFontSize": 14,
         "titleFontWeight": "normal",
@@ -74,8 +72,6 @@ def themed(chart: ChartType, description: str) -> ChartType:
         "tickSize": 4,
     }
     legend = {
-        "labelFont": SANS,
-        "titleFont": SANS,
         "labelFontSize": 13,
         "titleFontSize": 13,
         "titleFontWeight": "normal",
@@ -88,8 +84,6 @@ def themed(chart: ChartType, description: str) -> ChartType:
         "rowPadding": 5,
     }
     title = {
-        "font": SANS,
-        "subtitleFont": SANS,
         "fontSize": 15,
         "subtitleFontSize": 13,
         "fontWeight": 600,
@@ -105,16 +99,16 @@ def themed(chart: ChartType, description: str) -> ChartType:
         axis=alt.AxisConfig(**axis),
         legend=alt.LegendConfig(**legend),
         title=alt.TitleConfig(**title),
-        header=alt.HeaderConfig(labelFont=SANS, titleFont=SANS, labelFontSize=14),
-        text=alt.MarkConfig(font=SANS, fontSize=13),
+        header=alt.HeaderConfig(labelFontSize=14),
+        text=alt.MarkConfig(fontSize=13),
     )
 
 
 def values(frame: pd.DataFrame) -> alt.InlineData:
-    """A frame's rows as data that travel inside the chart.
+    """The rows of a frame as inline data of a chart.
 
-    Not the frame itself: Altair would then guess the types, refuse more than 5000 rows, and obey whatever
-    data transformer a notebook has set. A number that is not finite becomes null, which JSON can say.
+    Given the frame itself, Altair would guess the types, refuse more than 5000 rows, and use the notebook's data
+    transformer. Numbers that are not finite become null, because JSON has no NaN.
     """
     records = [
         {name: _plain(value) for name, value in zip(frame.columns, row, strict=True)}
@@ -129,13 +123,13 @@ def _plain(value: Any) -> Any:
     if value is None or value is pd.NA or value is pd.NaT:
         return None
     if isinstance(value, float):
-        # Six digits are more than any figure shows, and make the page a third smaller.
+        # Six digits are more than any figure shows. They make the page a third smaller.
         return float(f"{value:.6g}") if math.isfinite(value) else None
     return value
 
 
 def message_chart(message: str) -> ChartType:
-    """What stands in the place of a figure that has nothing to show."""
+    """A placeholder for a figure that has nothing to show: one line of text."""
     mark = alt.Chart(alt.InlineData(values=[{}]), width=WIDTH, height=80).mark_text(
         fontSize=15, color=VERDICTS["inconclusive"], text=message
     )
@@ -143,9 +137,9 @@ def message_chart(message: str) -> ChartType:
 
 
 def unique_labels(labels: Sequence[str]) -> list[str]:
-    """The labels, told apart where two are equal: a chart's axis would draw equal ones as one."""
+    """The labels, with numbers added to equal ones: a chart's axis would draw equal labels as one."""
     seen: dict[str, int] = {}
-    made: list[str] = []
+    unique: list[str] = []
     taken = set(labels)
     for label in labels:
         seen[label] = count = seen.get(label, 0) + 1
@@ -154,5 +148,42 @@ def unique_labels(labels: Sequence[str]) -> list[str]:
             name = f"{label} ({count})"
             count += 1
         taken.add(name)
-        made.append(name)
-    return made
+        unique.append(name)
+    return unique
+
+
+def side_by_side(panels: Sequence[ChartType], columns: int, spacing: int) -> ChartType:
+    """Panels in rows of `columns`; a single panel stays as it is."""
+    return panels[0] if len(panels) == 1 else alt.concat(*panels, columns=columns, spacing=spacing)
+
+
+def panel_title(name: str, **settings: Any) -> dict[str, Any]:
+    """The property `title` of a panel, centred above it; no property if the name is empty."""
+    return {"title": alt.TitleParams(name, anchor="middle", **settings)} if name else {}
+
+
+def quality_colour(field: str, title: str, domain: Sequence[float], **legend: Any) -> alt.Color:
+    """The colours of scores in a matrix, with a gradient below the plot as legend."""
+    gradient = {"orient": "bottom", "direction": "horizontal", "gradientThickness": 12, "titleAnchor": "start"}
+    scale = alt.Scale(domain=list(domain), scheme=QUALITY, clamp=True)
+    return alt.Color(field, scale=scale, legend=alt.Legend(title=title, **gradient, **legend))
+
+
+def row_axis(**settings: Any) -> alt.Axis:
+    """The y axis of a figure with one named row per item."""
+    return alt.Axis(labelFontSize=14, labelColor=INK, labelPadding=12, domain=False, ticks=False, **settings)
+
+
+def tooltips(fields: Mapping[str, str], number_format: str = "") -> list[alt.Tooltip]:
+    """Tooltips of a mark: the title of each field. Numeric fields (`:Q`) use `number_format`, if there is one."""
+    tips = []
+    for field, title in fields.items():
+        settings: dict[str, Any] = {"format": number_format} if number_format and field.endswith(":Q") else {}
+        tips.append(alt.Tooltip(field, title=title, **settings))
+    return tips
+
+
+def mean_tooltips(number_format: str) -> list[alt.Tooltip]:
+    """Tooltips of a mean with its interval and its number of replicates."""
+    fields = {"mean:Q": "mean", "low:Q": "interval from", "high:Q": "to"}
+    return [*tooltips(fields, number_format), alt.Tooltip("replicates:Q", title="replicates")]

@@ -1,4 +1,4 @@
-"""Every claim's effect with its interval and margin, in one picture."""
+"""The effects of all claims in one figure, with intervals and margins."""
 
 from __future__ import annotations
 
@@ -10,103 +10,94 @@ import altair as alt
 import pandas as pd
 from altair.typing import ChartType
 
-from recombine.figures.theme import VERDICTS, message_chart, themed, unique_labels, values
+from recombine.figures.theme import VERDICTS, message_chart, row_axis, themed, tooltips, unique_labels, values
 from recombine.figures.wording import interval_in_words, margin_in_words, signed
 
 LIMIT = 1.5
-"""The axis never reaches further than this: one wild effect must not flatten the others."""
+"""Largest end of the axis: one extreme effect must not flatten the others."""
 
 SHAPES = {"supported": "circle", "contradicted": "diamond", "equivalent": "square", "inconclusive": "circle"}
 ROLE_ORDER = {"claim": 0, "control": 1, "precondition": 2}
 
-COLUMNS = [
-    "label",
-    "statement",
-    "role",
-    "primary",
-    "verdict",
-    "effect",
-    "low",
-    "high",
-    "from_margin",
-    "to_margin",
-    "threshold",
-    "effect_text",
-    "interval_text",
-    "margin_text",
-    "replicates",
-    "clipped",
-]
+NUMBERS = ["effect", "low", "high", "from_margin", "to_margin", "threshold"]
+TEXTS = ["label", "statement", "role", "primary", "verdict", "effect_text", "interval_text", "margin_text"]
 
 
 class VerdictForestInfo(NamedTuple):
-    """What the figure shows."""
+    """The content of the figure."""
 
     rows: pd.DataFrame
-    """A row a claim, in the order of the figure; its columns are `COLUMNS`."""
+    """One row per claim, in the order of the figure, with the columns `TEXTS`, `NUMBERS`, replicates and clipped."""
     domain: tuple[float, float]
 
     @property
     def caption(self) -> str:
         """How to read the figure."""
         text = (
-            "One row for each claim: the point is its effect, the bar the 95 % interval over replicates. The "
-            "grey box is what the claim calls too small to matter, written down before the run: a claim "
-            "holds when the whole bar lies beyond the box on its side (for a claim of equivalence: inside "
-            "the box). A grey line instead of a box is a threshold that the score itself must pass. A hollow "
-            "point is inconclusive."
+            "Each row is one claim. The point is its effect, the bar is the 95 % interval over replicates. The grey box "
+            "covers effects that are too small to matter; this margin was set before the run. A claim holds when the "
+            "whole bar lies beyond the box, on the claimed side. A claim of equivalence holds when the whole bar lies "
+            "inside the box. A grey line instead of a box is a threshold for the score itself. A hollow point is "
+            "inconclusive."
         )
         if self.rows["clipped"].any():
-            text += " Triangles stand for effects beyond the axis."
+            text += " Triangles mark effects beyond the axis."
         return text
 
 
 def in_order(verdicts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Verdicts as they are read: the primary claims first, then claims, controls and preconditions."""
+    """Verdicts in reading order: primary claims first, then other claims, controls and preconditions."""
 
-    def key(one: Mapping[str, Any]) -> tuple[bool, int]:
-        return not one.get("primary"), ROLE_ORDER.get(str(one.get("role")), len(ROLE_ORDER))
+    def key(verdict: Mapping[str, Any]) -> tuple[bool, int]:
+        return not verdict.get("primary"), ROLE_ORDER.get(str(verdict.get("role")), len(ROLE_ORDER))
 
     return sorted(verdicts, key=key)
 
 
 def verdict_forest_info(verdicts: Sequence[Mapping[str, Any]]) -> VerdictForestInfo:
-    """A row for each verdict record that has an effect, and the axis that holds them."""
-    several = len({one.get("study") for one in verdicts}) > 1
+    """The content of a forest plot.
+
+    Args:
+        verdicts: Records of verdicts, as the store keeps them.
+
+    Returns:
+        The input of `draw_verdict_forest`.
+    """
+    several = len({verdict.get("study") for verdict in verdicts}) > 1
     rows = []
-    for one in in_order(verdicts):
-        low, high = (_number(end) for end in (one.get("interval") or (None, None)))
-        name = str(one.get("claim", ""))
-        direction, margin = str(one.get("direction", "")), _number(one.get("margin"))
+    for verdict in in_order(verdicts):
+        low, high = (_number(end) for end in (verdict.get("interval") or (None, None)))
+        name = str(verdict.get("claim", ""))
+        direction, margin = str(verdict.get("direction", "")), _number(verdict.get("margin"))
         distance = direction not in ("above", "below")
         rows.append(
             {
-                "label": f"{one.get('study')}: {name}" if several else name,
-                "statement": str(one.get("statement", "")),
-                "role": str(one.get("role", "claim")),
-                "primary": bool(one.get("primary")),
-                "verdict": str(one.get("verdict", "inconclusive")),
-                "effect": _number(one.get("effect")),
+                "label": f"{verdict.get('study')}: {name}" if several else name,
+                "statement": str(verdict.get("statement", "")),
+                "role": str(verdict.get("role", "claim")),
+                "primary": bool(verdict.get("primary")),
+                "verdict": str(verdict.get("verdict", "inconclusive")),
+                "effect": _number(verdict.get("effect")),
                 "low": low,
                 "high": high,
                 "from_margin": -abs(margin) if distance else math.nan,
                 "to_margin": abs(margin) if distance else math.nan,
                 "threshold": math.nan if distance else margin,
-                "effect_text": signed(one.get("effect")),
-                "interval_text": interval_in_words(one.get("interval")),
-                "margin_text": margin_in_words(direction, one.get("margin")),
-                "replicates": one.get("replicates"),
+                "effect_text": signed(verdict.get("effect")),
+                "interval_text": interval_in_words(verdict.get("interval")),
+                "margin_text": margin_in_words(direction, verdict.get("margin")),
+                "replicates": verdict.get("replicates"),
             }
         )
-    frame = pd.DataFrame(rows, columns=[column for column in COLUMNS if column != "clipped"])
+    frame = pd.DataFrame(rows, columns=[*TEXTS, *NUMBERS, "replicates"])
     frame["label"] = unique_labels(list(frame["label"]))
-    ends = frame[["effect", "low", "high", "from_margin", "to_margin", "threshold"]].astype(float)
-    found = [0.0, *(end for end in ends.to_numpy().ravel().tolist() if math.isfinite(end))]
-    least, most = max(min(found), -LIMIT), min(max(found), LIMIT)
+    ends = frame[NUMBERS].astype(float)
+    shown = [0.0, *(end for end in ends.to_numpy().ravel().tolist() if math.isfinite(end))]
+    least, most = max(min(shown), -LIMIT), min(max(shown), LIMIT)
     space = 0.06 * (most - least) or 0.1
     domain = (least - space, most + space)
     frame["clipped"] = (frame["effect"] < domain[0]) | (frame["effect"] > domain[1])
-    return VerdictForestInfo(frame[COLUMNS], domain)
+    return VerdictForestInfo(frame, domain)
 
 
 def _number(value: Any) -> float:
@@ -114,13 +105,12 @@ def _number(value: Any) -> float:
 
 
 def draw_verdict_forest(info: VerdictForestInfo) -> ChartType:
-    """The figure: a row a claim."""
+    """Draw one row per claim."""
     if not len(info.rows):
         return message_chart("No verdicts yet.")
     low, high = info.domain
     frame = info.rows.copy()
-    for column in ("effect", "low", "high", "from_margin", "to_margin", "threshold"):
-        frame[column] = frame[column].astype(float).clip(low, high)
+    frame[NUMBERS] = frame[NUMBERS].astype(float).clip(low, high)
     frame["words"] = [
         f"{verdict}{' (primary)' if primary else ''}{'' if role == 'claim' else f' ({role})'}"
         for verdict, primary, role in zip(frame["verdict"], frame["primary"], frame["role"], strict=True)
@@ -128,24 +118,12 @@ def draw_verdict_forest(info: VerdictForestInfo) -> ChartType:
     scale = alt.Scale(domain=[low, high], nice=False)
     x = alt.X("effect:Q", scale=scale, title="effect")
     x = x.axis(grid=True, tickCount=8, format=".2~f")
-    y = alt.Y("label:N", sort=None, title=None)
-    y = y.axis(
-        labelLimit=260, labelFontSize=14, labelColor="#22262b", domain=False, ticks=False, labelPadding=12
-    )
-    colour = alt.Color(
-        "verdict:N", scale=alt.Scale(domain=list(VERDICTS), range=list(VERDICTS.values())), legend=None
-    )
-    shape = alt.Shape(
-        "verdict:N", scale=alt.Scale(domain=list(SHAPES), range=list(SHAPES.values())), legend=None
-    )
-    tooltip = [
-        alt.Tooltip("statement:N", title="claim"),
-        alt.Tooltip("verdict:N", title="verdict"),
-        alt.Tooltip("effect_text:N", title="effect"),
-        alt.Tooltip("interval_text:N", title="95 % interval"),
-        alt.Tooltip("margin_text:N", title="margin"),
-        alt.Tooltip("replicates:Q", title="replicates"),
-    ]
+    y = alt.Y("label:N", sort=None, title=None, axis=row_axis(labelLimit=260))
+    colour = alt.Color("verdict:N", scale=alt.Scale(domain=list(VERDICTS), range=list(VERDICTS.values())), legend=None)
+    shape = alt.Shape("verdict:N", scale=alt.Scale(domain=list(SHAPES), range=list(SHAPES.values())), legend=None)
+    fields = {"statement:N": "claim", "verdict:N": "verdict", "effect_text:N": "effect"}
+    fields |= {"interval_text:N": "95 % interval", "margin_text:N": "margin", "replicates:Q": "replicates"}
+    tooltip = tooltips(fields)
     base = alt.Chart(values(frame)).encode(y=y, color=colour, tooltip=tooltip)
 
     def some(kept: pd.Series) -> alt.Chart:
@@ -165,8 +143,6 @@ def draw_verdict_forest(info: VerdictForestInfo) -> ChartType:
         some(hollow & ~clipped).mark_point(size=110, opacity=1, strokeWidth=2.5),
         some(clipped & (frame["effect"] < 0)).mark_point(shape="triangle-left", **beyond),
         some(clipped & (frame["effect"] > 0)).mark_point(shape="triangle-right", **beyond),
-        base.mark_text(align="left", dx=14, fontSize=13, fontWeight=600).encode(
-            x=alt.value("width"), text="words:N"
-        ),
+        base.mark_text(align="left", dx=14, fontSize=13, fontWeight=600).encode(x=alt.value("width"), text="words:N"),
     ).properties(width=560, height=alt.Step(46))
     return themed(chart, "Effects of all claims with intervals and margins")

@@ -1,4 +1,4 @@
-"""Numbers, intervals and margins as a reader says them."""
+"""Numbers, intervals, margins and names as text for readers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 MINUS = "\N{MINUS SIGN}"
 NOTHING = "\N{EN DASH}"
-"""Stands where a number is missing."""
+"""Stands in place of a missing number."""
+LONGEST_NAME = 400
+"""Most characters of a name from a user's data."""
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """A number with so many decimals, with a real minus sign."""
+    """A number with `digits` decimals and a typographic minus sign, or a dash if it is missing."""
     if value is None or not math.isfinite(value):
         return NOTHING
     text = f"{abs(value):.{digits}f}"
@@ -19,19 +21,19 @@ def number(value: float | None, digits: int = 2) -> str:
 
 
 def signed(value: float | None, digits: int = 2) -> str:
-    """A number that always shows its sign: an effect."""
+    """A number that always shows its sign, for effects and differences."""
     text = number(value, digits)
     return text if text in (NOTHING, number(0.0, digits)) or text.startswith(MINUS) else f"+{text}"
 
 
 def margin_number(value: float) -> str:
-    """A margin with the decimals that it was written with."""
+    """A margin with as many decimals as it was written with."""
     digits = next((count for count in range(1, 6) if math.isclose(round(value, count), value)), 6)
     return number(value, max(digits, 2) if value % 1 else 0)
 
 
 def interval_in_words(interval: Sequence[float | None] | None) -> str:
-    """Both ends of an interval, or a dash."""
+    """Both ends of an interval, or `no interval`."""
     low, high = interval if interval is not None and len(interval) == 2 else (None, None)
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return "no interval"
@@ -39,18 +41,18 @@ def interval_in_words(interval: Sequence[float | None] | None) -> str:
 
 
 def margin_in_words(direction: str | None, margin: float | None) -> str:
-    """Where the whole interval must lie for the claim to hold."""
+    """Where the whole interval must lie for the claim to hold, for example `holds above +0.05`."""
     if margin is None or not math.isfinite(margin):
         return "no margin"
-    at = margin_number(abs(margin))
+    distance = margin_number(abs(margin))
     threshold = margin_number(margin)
     match direction:
         case "greater":
-            return f"holds above +{at}"
+            return f"holds above +{distance}"
         case "less":
-            return f"holds below {MINUS}{at}"
+            return f"holds below {MINUS}{distance}"
         case "equivalent":
-            return f"holds within \N{PLUS-MINUS SIGN}{at}"
+            return f"holds within \N{PLUS-MINUS SIGN}{distance}"
         case "above":
             return f"holds above {threshold}"
         case "below":
@@ -60,10 +62,15 @@ def margin_in_words(direction: str | None, margin: float | None) -> str:
 
 
 def p_in_words(p: float | None) -> str:
-    """A p value, not more exact than it is."""
+    """A p value, rounded to a sensible number of digits."""
     if p is None or not math.isfinite(p):
         return NOTHING
     return "< 0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+
+
+def cut(text: str, most: int = LONGEST_NAME) -> str:
+    """The text, shortened to at most `most` characters with an ellipsis."""
+    return text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def count_of(number: int, noun: str) -> str:

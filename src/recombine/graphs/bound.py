@@ -1,4 +1,4 @@
-"""What the error and the recovery of single steps allow in the long run."""
+"""The accuracy of long chains that follows from the error and recovery rates of single steps."""
 
 from __future__ import annotations
 
@@ -14,86 +14,90 @@ from recombine.graphs.graph import Graph
 from recombine.graphs.labels import CORRECT, RESTORATION
 
 Kind = tuple[str, int]
-"""Of a step: its operation, and how many parents it has."""
+"""The kind of a step: its operation and its number of parents."""
 
 
 def accuracy_bound(error: float, recovery: float) -> float:
-    """c / (c + e): what the accuracy of a long chain tends to at most.
+    """Compute c / (c + e), the limit of the accuracy of a long chain of steps.
 
-    A step whose parents are right is wrong with a chance of at least `error`; one with a wrong parent is right with a
-    chance of at most `recovery`. Without errors a chain stays right.
+    Args:
+        error: e, the probability (at least) that a step with right parents is wrong.
+        recovery: c, the probability (at most) that a step with a wrong parent is right.
+
+    Returns:
+        An upper bound of the limit; 1 without errors.
     """
-    for name, chance in (("error", error), ("recovery", recovery)):
-        if not (0 <= chance <= 1 or math.isnan(chance)):
-            raise BadInput(f"The {name} of a step is a chance between 0 and 1, got {chance}.")
+    for name, probability in (("error", error), ("recovery", recovery)):
+        if not (0 <= probability <= 1 or math.isnan(probability)):
+            raise BadInput(f"The {name} of a step is a probability between 0 and 1, got {probability}.")
     return 1.0 if error == 0 else recovery / (recovery + error)
 
 
 @dataclass(frozen=True)
 class StepRates:
-    """How often single steps go wrong, and how often they mend what went wrong before."""
+    """Counts of single steps: how often they go wrong, and how often they recover from a wrong parent."""
 
     sound: int
-    """Steps all of whose parents have the right value."""
+    """Steps whose parents are all right."""
     slips: int
-    """Those of them whose own value is wrong."""
+    """Sound steps whose own value is wrong."""
     unsound: int
-    """Steps with a parent whose value is wrong."""
+    """Steps with a wrong parent."""
     mended: int
-    """Those of them whose own value is right."""
+    """Unsound steps whose own value is right."""
 
     @property
     def error(self) -> float:
-        """The chance of a wrong value after right ones; NaN where there were none."""
+        """The share of sound steps that are wrong; NaN if there are none."""
         return self.slips / self.sound if self.sound else math.nan
 
     @property
     def recovery(self) -> float:
-        """The chance of a right value after a wrong one; NaN where there was none."""
+        """The share of unsound steps that are right; NaN if there are none."""
         return self.mended / self.unsound if self.unsound else math.nan
 
     @property
     def bound(self) -> float:
-        """What accuracy tends to at most if these rates hold for longer chains."""
+        """The bound on the accuracy of long chains with these rates."""
         return accuracy_bound(self.error, self.recovery)
 
     def __add__(self, other: StepRates) -> StepRates:
         return StepRates(
-            self.sound + other.sound,
-            self.slips + other.slips,
-            self.unsound + other.unsound,
-            self.mended + other.mended,
+            self.sound + other.sound, self.slips + other.slips, self.unsound + other.unsound, self.mended + other.mended
         )
 
 
-def step_rates(graph: Graph, labels: Int[np.ndarray, "*instances node"]) -> StepRates:
-    """Count over all steps of all instances. A value is right where its label is correct or restoration."""
-    return sum(rates_by_step(graph, labels).values(), StepRates(0, 0, 0, 0))
-
-
 def rates_by_step(graph: Graph, labels: Int[np.ndarray, "*instances node"]) -> dict[int, StepRates]:
-    """The same for each step of the graph, by its place."""
+    """The counts of each step of the graph over all instances, by its index.
+
+    A value is right if its label is correct or restoration.
+    """
     right = (labels == CORRECT) | (labels == RESTORATION)
-    found = {}
+    rates = {}
     for step in graph.steps:
         sound, own = right[..., list(graph.parents[step])].all(axis=-1), right[..., step]
         counts = sound.sum(), (sound & ~own).sum(), (~sound).sum(), (~sound & own).sum()
-        found[step] = StepRates(*(int(count) for count in counts))
-    return found
+        rates[step] = StepRates(*(int(count) for count in counts))
+    return rates
 
 
 def kind_of(graph: Graph, step: int) -> Kind:
-    """A step's operation and how many parents it has: one with more of them has more to get wrong."""
-    return graph.nodes[step].word, len(graph.parents[step])
+    """The kind of a step. Steps with more parents have more chances to go wrong."""
+    return graph.nodes[step].operation_name, len(graph.parents[step])
 
 
-def predicted_accuracy(
-    graph: Graph, rates: Mapping[Kind, StepRates], draws: int = 8192
-) -> Float[np.ndarray, " node"]:
-    """How often each node is right if steps of each kind go wrong and mend as these do, whatever else they are.
+def predicted_accuracy(graph: Graph, rates: Mapping[Kind, StepRates], draws: int = 8192) -> Float[np.ndarray, " node"]:
+    """Predict the accuracy of each node from the rates of each kind of step, by simulation with a fixed seed.
 
-    Answers are drawn (always the same ones), as the parents of a step go wrong together. In a chain of one kind this tends to
-    c / (c + e). A kind of which nothing is known has the rates of all together.
+    Simulation accounts for parents that go wrong together. In a chain of one kind the accuracy tends to c / (c + e).
+
+    Args:
+        graph: The graph.
+        rates: The rates of each kind of step. A kind without data takes the rates of all steps.
+        draws: The number of simulated answers.
+
+    Returns:
+        The share of answers in which each node is right.
     """
     overall = sum(rates.values(), StepRates(0, 0, 0, 0))
     rng = np.random.default_rng(0)
@@ -102,7 +106,7 @@ def predicted_accuracy(
         own = rates.get(kind_of(graph, step), overall)
         error = own.error if own.sound else overall.error
         recovery = own.recovery if own.unsound else overall.recovery
-        # Where no parent was ever wrong, there is nothing to mend.
+        # If no parent was ever wrong, the recovery rate is not needed.
         recovery = 0.0 if math.isnan(recovery) else recovery
         sound = right[list(graph.parents[step])].all(axis=0)
         right[step] = rng.random(draws) < np.where(sound, 1 - error, recovery)

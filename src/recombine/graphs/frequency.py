@@ -1,4 +1,4 @@
-"""How often a node with all its ancestors occurs in training, and whether that goes with getting it right."""
+"""The training frequency of subgraphs (a node with all its ancestors), and its relation to correctness."""
 
 from __future__ import annotations
 
@@ -16,56 +16,58 @@ from recombine.graphs.keys import subgraph_keys
 
 @dataclass(frozen=True)
 class Frequency:
-    """How often each subgraph occurs in a list of graphs."""
+    """The number of occurrences of each subgraph in a list of graphs."""
 
     keys: UInt64[np.ndarray, " different"]
-    """Of the subgraphs that occur, in ascending order."""
+    """The keys of the subgraphs that occur, in ascending order."""
     counts: Int[np.ndarray, " different"] | Float[np.ndarray, " different"]
-    """Whole numbers, or sums of the instances' weights where they have any."""
+    """The number of occurrences, or the sum of the instances' weights."""
 
-    def of(
-        self, keys: UInt64[np.ndarray, "*nodes"]
-    ) -> Int[np.ndarray, "*nodes"] | Float[np.ndarray, "*nodes"]:
-        """How often these occur: 0 for what is not there."""
+    def of(self, keys: UInt64[np.ndarray, "*nodes"]) -> Int[np.ndarray, "*nodes"] | Float[np.ndarray, "*nodes"]:
+        """Look up the counts of keys; 0 if a key does not occur."""
         if not len(self.keys):
             return np.zeros(keys.shape, np.int64)
-        place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        return np.where(self.keys[place] == keys, self.counts[place], 0)
+        index = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[index] == keys, self.counts[index], 0)
 
 
 def count_subgraphs(
     training: Iterable[tuple[Graph, Int[np.ndarray, "_ _"] | None]],
     weights: Iterable[Float[np.ndarray, " _"]] | None = None,
 ) -> Frequency:
-    """Count every node of every instance: pairs of a shape and the inputs of its instances.
+    """Count the subgraph of every node of every instance. Repeated occurrences in one instance all count.
 
-    Without inputs the graph itself is the one instance. Each occurrence counts, also several in one instance. `weights`
-    say for each shape how often its instances are shown; without them each counts once.
+    Args:
+        training: Graphs, each with the inputs of its instances; without inputs the graph itself is the one instance.
+        weights: How often the instances of each graph are shown; once by default.
+
+    Returns:
+        The counts by key.
     """
-    found = [subgraph_keys(graph, inputs) for graph, inputs in training]
-    every = np.concatenate([np.empty(0, np.uint64), *(keys.ravel() for keys in found)])
+    by_graph = [subgraph_keys(graph, inputs) for graph, inputs in training]
+    every = np.concatenate([np.empty(0, np.uint64), *(keys.ravel() for keys in by_graph)])
     if weights is None:
         keys, counts = np.unique(every, return_counts=True)
         return Frequency(keys, counts.astype(np.int64))
-    keys, place = np.unique(every, return_inverse=True)
-    times = [np.repeat(own, keys.shape[-1]) for own, keys in zip(weights, found, strict=True)]
-    return Frequency(keys, np.bincount(place.ravel(), np.concatenate([np.empty(0), *times]), len(keys)))
+    keys, index = np.unique(every, return_inverse=True)
+    times = [np.repeat(weight, own.shape[-1]) for weight, own in zip(weights, by_graph, strict=True)]
+    return Frequency(keys, np.bincount(index.ravel(), np.concatenate([np.empty(0), *times]), len(keys)))
 
 
 class MatchedFrequency(NamedTuple):
-    """Training frequency of right and wrong nodes, compared within strata that hold both."""
+    """The training frequency of right and wrong nodes, compared within strata that have both."""
 
     strata: Int[np.ndarray, "stratum condition"]
-    """What the nodes of each stratum have in common, for instance their depth."""
+    """The common conditions of each stratum, e.g. the depth."""
     right: Int[np.ndarray, " stratum"]
-    """How many nodes are right."""
+    """The number of right nodes."""
     wrong: Int[np.ndarray, " stratum"]
     difference: Float[np.ndarray, " stratum"]
-    """Mean log2(1 + frequency) of the right ones less that of the wrong ones."""
+    """Mean log2(1 + frequency) of right nodes less that of wrong nodes."""
 
     @property
     def overall(self) -> float:
-        """The difference over all strata, each weighted by what it can tell; NaN where none holds both."""
+        """The difference over all strata, weighted by their precision; NaN if no stratum has both."""
         weights = self.right * self.wrong / (self.right + self.wrong)
         return float(np.average(self.difference, weights=weights)) if len(weights) else np.nan
 
@@ -75,15 +77,22 @@ def matched_frequency(
     right: Bool[np.ndarray, " node"],
     *conditions: Int[np.ndarray, " node"],
 ) -> MatchedFrequency:
-    """Compare frequencies of right and wrong nodes that agree in all conditions: the depth, and what else counts.
+    """Compare the frequency of right and wrong nodes that agree in all conditions.
 
-    Deep nodes are rarer and harder, so that without matching frequency seems to matter whatever it does. The weights
-    are those of least squares with an intercept for each stratum.
+    Deep nodes are rarer and harder, so that without matching, frequency would always seem to matter. The weights are those
+    of least squares with an intercept per stratum.
+
+    Args:
+        counts: The training frequency of each node's subgraph.
+        right: Which nodes are right.
+        *conditions: What to match on; at least the depth.
+
+    Returns:
+        The difference in each stratum.
     """
     if not conditions:
         raise BadInput(
-            "Frequencies were to be compared without matching.",
-            fix="give the depth of each node, at the least",
+            "Frequencies can only be compared between matched nodes.", fix="give at least the depth of each node"
         )
     strata, member = np.unique(np.stack(conditions, axis=1), axis=0, return_inverse=True)
     member = member.ravel()

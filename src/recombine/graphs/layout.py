@@ -1,4 +1,4 @@
-"""Where the nodes of a graph stand in a picture: layers from left to right, with few crossings."""
+"""The positions of a graph's nodes in a figure: layers from left to right, with few crossings."""
 
 from __future__ import annotations
 
@@ -11,37 +11,43 @@ from scipy.optimize import isotonic_regression
 
 from recombine.graphs.graph import Graph
 
-Place = tuple[int, int]
+Waypoint = tuple[int, int]
 """A node and a layer: its own, or a later one that its edges pass."""
 
 SWEEPS = 24
 NARROW = 0.32
-"""The room that an edge takes where it passes a layer, as a part of a node's."""
+"""The space that an edge takes in a layer that it passes, relative to that of a node."""
 
 
 class Layout(NamedTuple):
-    """Positions. One unit is the distance of neighbours."""
+    """Positions in units of the distance between neighbours."""
 
     x: Float[np.ndarray, " node"]
-    """The layer. A step stands in that of its depth, an input right before the first step that takes it."""
+    """The layer. That of a step is its depth; an input is in the layer before the first step that uses it."""
     y: Float[np.ndarray, " node"]
-    """The order within the layer, counted downwards from 0."""
+    """The position within the layer, downwards from 0."""
     routes: dict[tuple[int, int], tuple[tuple[float, float], ...]]
-    """The way of the edge from a parent to a child: a point in each layer from the one's to the other's."""
+    """The route of each edge (parent, child): one point per layer."""
 
 
 def layout(graph: Graph) -> Layout:
-    """Positions by layers: first the order within each, by the mean place of neighbours, then straightened edges.
+    """Waypoint nodes in layers: order each layer by the mean rank of neighbours, then straighten the edges.
 
-    An edge that passes a layer has a place there too, so that it runs between nodes and not through them; all edges
-    of one node share it.
+    An edge that passes a layer has a waypoint there, so that it runs between nodes and not through them. All edges of one
+    node share it.
+
+    Args:
+        graph: The graph.
+
+    Returns:
+        Positions of nodes, and routes of edges.
     """
     layer = _layers(graph)
     chains = _chains(graph, layer)
     links = sorted({pair for chain in chains.values() for pair in itertools.pairwise(chain)})
-    columns: list[list[Place]] = [[] for _ in range(max(layer) + 1)]
-    for place in sorted({(node, at) for node, at in enumerate(layer)} | {p for pair in links for p in pair}):
-        columns[place[1]].append(place)
+    columns: list[list[Waypoint]] = [[] for _ in range(max(layer) + 1)]
+    for point in sorted({(node, at) for node, at in enumerate(layer)} | {p for pair in links for p in pair}):
+        columns[point[1]].append(point)
     columns = _ordered(columns, links)
     height = _heights(columns, links, layer)
     return Layout(
@@ -59,8 +65,8 @@ def _layers(graph: Graph) -> list[int]:
     return layer
 
 
-def _chains(graph: Graph, layer: list[int]) -> dict[tuple[int, int], list[Place]]:
-    """For each edge the places that it passes, its ends included."""
+def _chains(graph: Graph, layer: list[int]) -> dict[tuple[int, int], list[Waypoint]]:
+    """The waypoints of each edge, including its ends."""
     return {
         (parent, child): [*((parent, at) for at in range(layer[parent], layer[child])), (child, layer[child])]
         for child, parents in enumerate(graph.parents)
@@ -68,8 +74,8 @@ def _chains(graph: Graph, layer: list[int]) -> dict[tuple[int, int], list[Place]
     }
 
 
-def _ordered(columns: list[list[Place]], links: list[tuple[Place, Place]]) -> list[list[Place]]:
-    """The columns in the order with the fewest crossings that sweeps from left to right and back come upon."""
+def _ordered(columns: list[list[Waypoint]], links: list[tuple[Waypoint, Waypoint]]) -> list[list[Waypoint]]:
+    """Order the columns to reduce crossings, by sweeps from left to right and back; the best order is kept."""
     before, after = _neighbours(links)
     best, fewest = columns, _crossings(columns, links)
     for sweep in range(SWEEPS):
@@ -77,16 +83,15 @@ def _ordered(columns: list[list[Place]], links: list[tuple[Place, Place]]) -> li
             break
         forward = sweep % 2 == 0
         beside = before if forward else after
-        rank = {place: float(at) for column in columns for at, place in enumerate(column)}
-        made: list[list[Place]] = []
+        rank = {point: float(at) for column in columns for at, point in enumerate(column)}
+        ordered: list[list[Waypoint]] = []
         for column in columns if forward else reversed(columns):
-            wanted = {
-                place: np.mean([rank[other] for other in beside.get(place, ())] or [rank[place]])
-                for place in column
+            target = {
+                point: np.mean([rank[other] for other in beside.get(point, ())] or [rank[point]]) for point in column
             }
-            made.append(sorted(column, key=lambda place: (wanted[place], rank[place])))
-            rank |= {place: float(at) for at, place in enumerate(made[-1])}
-        columns = made if forward else made[::-1]
+            ordered.append(sorted(column, key=lambda point: (target[point], rank[point])))
+            rank |= {point: float(at) for at, point in enumerate(ordered[-1])}
+        columns = ordered if forward else ordered[::-1]
         crossings = _crossings(columns, links)
         if crossings < fewest:
             best, fewest = columns, crossings
@@ -94,19 +99,19 @@ def _ordered(columns: list[list[Place]], links: list[tuple[Place, Place]]) -> li
 
 
 def _neighbours(
-    links: list[tuple[Place, Place]],
-) -> tuple[dict[Place, list[Place]], dict[Place, list[Place]]]:
-    """The places linked to each, in the layer before and in the layer after."""
-    before: dict[Place, list[Place]] = {}
-    after: dict[Place, list[Place]] = {}
+    links: list[tuple[Waypoint, Waypoint]],
+) -> tuple[dict[Waypoint, list[Waypoint]], dict[Waypoint, list[Waypoint]]]:
+    """The neighbours of each waypoint in the previous and in the next layer."""
+    before: dict[Waypoint, list[Waypoint]] = {}
+    after: dict[Waypoint, list[Waypoint]] = {}
     for left, right in links:
         before.setdefault(right, []).append(left)
         after.setdefault(left, []).append(right)
     return before, after
 
 
-def _crossings(columns: list[list[Place]], links: list[tuple[Place, Place]]) -> int:
-    rank = {place: at for column in columns for at, place in enumerate(column)}
+def _crossings(columns: list[list[Waypoint]], links: list[tuple[Waypoint, Waypoint]]) -> int:
+    rank = {point: at for column in columns for at, point in enumerate(column)}
     between: dict[int, list[tuple[int, int]]] = {}
     for left, right in links:
         between.setdefault(left[1], []).append((rank[left], rank[right]))
@@ -119,31 +124,28 @@ def _crossings(columns: list[list[Place]], links: list[tuple[Place, Place]]) -> 
 
 
 def _heights(
-    columns: list[list[Place]], links: list[tuple[Place, Place]], layer: list[int]
-) -> dict[Place, float]:
-    """Heights that keep the order and the distances, each as near to the mean of its neighbours as may be."""
+    columns: list[list[Waypoint]], links: list[tuple[Waypoint, Waypoint]], layer: list[int]
+) -> dict[Waypoint, float]:
+    """Heights that keep order and distances, each as near as possible to the mean of its neighbours."""
     before, after = _neighbours(links)
     floors = []
     for column in columns:
-        room = [1.0 if layer[node] == at else NARROW for node, at in column]
-        floors.append(np.cumsum([0.0, *((one + two) / 2 for one, two in itertools.pairwise(room))]))
+        sizes = [1.0 if layer[node] == at else NARROW for node, at in column]
+        floors.append(np.cumsum([0.0, *((above + below) / 2 for above, below in itertools.pairwise(sizes))]))
     middle = max(floor[-1] for floor in floors) / 2
     height = {
-        place: middle + float(floor[at] - floor[-1] / 2)
+        point: middle + float(floor[at] - floor[-1] / 2)
         for column, floor in zip(columns, floors, strict=True)
-        for at, place in enumerate(column)
+        for at, point in enumerate(column)
     }
     for sweep in range(SWEEPS):
         pairs = list(zip(columns, floors, strict=True))
         for column, floor in pairs if sweep % 2 == 0 else reversed(pairs):
-            wanted = [
-                np.mean(
-                    [height[other] for other in (*before.get(place, ()), *after.get(place, ()))]
-                    or [height[place]]
-                )
-                for place in column
+            target = [
+                np.mean([height[other] for other in (*before.get(point, ()), *after.get(point, ()))] or [height[point]])
+                for point in column
             ]
-            moved = isotonic_regression(np.array(wanted) - floor).x + floor
+            moved = isotonic_regression(np.array(target) - floor).x + floor
             height |= dict(zip(column, moved.tolist(), strict=True))
     least = min(height.values())
-    return {place: value - least for place, value in height.items()}
+    return {point: value - least for point, value in height.items()}

@@ -1,4 +1,4 @@
-"""Whole numbers from outside: taken as they are or refused, never cut."""
+"""Checks of whole numbers from users: they are accepted unchanged or refused, never truncated."""
 
 from __future__ import annotations
 
@@ -14,32 +14,29 @@ LIMITS = np.iinfo(np.int64)
 
 
 def whole(value: Any, what: str) -> int:
-    """A whole number of 64 bits. `what` is what it is called."""
+    """Check a 64-bit integer. `what` names it in the error message."""
     try:
         number = operator.index(value)
     except TypeError:
         number = None
     if number is None or not LIMITS.min <= number <= LIMITS.max:
-        raise BadInput(
-            f"{what} is a whole number of 64 bits, got {value!r}.", fix="round it, or scale it, first"
-        )
+        raise BadInput(f"{what} must be a 64-bit integer, got {value!r}.", fix="round or scale it first")
     return number
 
 
 def whole_array(values: Any, what: str) -> Integer[np.ndarray, "*shape"]:
-    """An array of whole numbers, of the type that they have; lists become arrays."""
+    """Check an array of integers; lists become arrays, and integer types are kept."""
     try:
-        found = np.asarray(values)
+        array = np.asarray(values)
     except ValueError:  # Rows of different lengths.
         raise BadInput(f"{what} are not an array: their rows differ in length.") from None
-    if found.dtype == bool or not found.size:
-        return found.astype(np.int64)
-    # Types with and without sign, put together, would become decimals.
-    if found.dtype == np.uint64 and found.max() <= LIMITS.max:
-        return found.astype(np.int64)
-    if found.dtype.kind not in "iu" or found.dtype == np.uint64:
+    if array.dtype == bool or not array.size:
+        return array.astype(np.int64)
+    # Mixing unsigned and signed 64-bit integers would give floats.
+    if array.dtype == np.uint64 and array.max() <= LIMITS.max:
+        return array.astype(np.int64)
+    if array.dtype.kind not in "iu" or array.dtype == np.uint64:
         raise BadInput(
-            f"{what} are whole numbers of 64 bits, got an array of {found.dtype}.",
-            fix="round them, or scale them, first",
+            f"{what} must be 64-bit integers, got an array of {array.dtype}.", fix="round or scale them first"
         )
-    return found
+    return array

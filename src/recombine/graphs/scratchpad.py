@@ -1,4 +1,4 @@
-"""A scratchpad: the values of a graph's steps, written one after another."""
+"""Scratchpads: the values of a graph's steps, written one after another."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from recombine.errors import BadInput
 from recombine.graphs.graph import Graph, evaluate
 
 MISSING = int(np.iinfo(np.int64).min)
-"""Stands in an array where a scratchpad states no value that can be read."""
+"""The value of nodes for which a scratchpad states nothing readable."""
 
 
 @dataclass(frozen=True)
 class Spelling:
-    """How the value of a step is written."""
+    """How the value of a step is written as tokens."""
 
     length: int
-    """Tokens a value."""
+    """The number of tokens of a value."""
     write: Callable[[int], tuple[str, ...]]
     read: Callable[[tuple[str, ...]], int | None]
-    """Of so many tokens; None where they say no value."""
+    """Reads `length` tokens; None if they are not a value."""
 
 
 def _number(tokens: tuple[str, ...]) -> int | None:
@@ -32,26 +32,34 @@ def _number(tokens: tuple[str, ...]) -> int | None:
 
 
 NUMBER = Spelling(1, lambda value: (str(value),), _number)
-"""A number is one token."""
+"""A number as one token."""
 
 
 def digits(length: int) -> Spelling:
-    """A number that is not negative as `length` tokens, a digit each, with zeros in front."""
+    """A number that is not negative as `length` tokens, one per digit, with leading zeros."""
 
     def read(tokens: tuple[str, ...]) -> int | None:
-        told = all(re.fullmatch("[0-9]", token) for token in tokens)
-        return int("".join(tokens)) if told else None
+        valid = all(re.fullmatch("[0-9]", token) for token in tokens)
+        return int("".join(tokens)) if valid else None
 
     return Spelling(length, lambda value: tuple(str(value).zfill(length)), read)
 
 
 @dataclass(frozen=True)
 class Scratchpad:
-    """The steps of a graph in its order, each with its spelling. Inputs are not written: the question says them."""
+    """The text of a graph's steps in order, each with its spelling. Inputs are not written; they are in the question.
+
+    Example:
+        ```python
+        scratchpad = multiplication_scratchpad(multiplication_graph(23, 4))
+        tokens = scratchpad.write()
+        scratchpad.read(tokens)  # the value of each node
+        ```
+    """
 
     graph: Graph
     spellings: tuple[Spelling, ...]
-    """One for each step."""
+    """One spelling per step."""
 
     def __post_init__(self) -> None:
         if len(self.spellings) != len(self.graph.steps):
@@ -61,29 +69,29 @@ class Scratchpad:
 
     @property
     def length(self) -> int:
-        """How many tokens it has."""
+        """The number of tokens."""
         return sum(spelling.length for spelling in self.spellings)
 
     def write(self, values: Int[np.ndarray, " node"] | None = None) -> tuple[str, ...]:
-        """The tokens of these values of all nodes; without any, of the true ones."""
-        told = evaluate(self.graph) if values is None else values
+        """Write the values of all nodes; the true ones by default."""
+        values_of_nodes = evaluate(self.graph) if values is None else values
         tokens: list[str] = []
         for step, spelling in zip(self.graph.steps, self.spellings, strict=True):
-            tokens += spelling.write(int(told[step]))
+            tokens += spelling.write(int(values_of_nodes[step]))
         return tuple(tokens)
 
     def read(self, tokens: Sequence[str]) -> Int[np.ndarray, " node"]:
-        """The value that the tokens state of each node: the true one of an input, `MISSING` where none can be read.
+        """Read the stated value of each node: the true one for inputs, `MISSING` where none can be read.
 
-        A token belongs to the step at its place. What comes after the last step is not looked at.
+        Tokens belong to steps by position. Tokens after the last step are ignored.
         """
         stated = np.full(len(self.graph), MISSING)
-        stated[list(self.graph.inputs)] = self.graph.given
+        stated[list(self.graph.inputs)] = self.graph.input_values
         start = 0
         for step, spelling in zip(self.graph.steps, self.spellings, strict=True):
-            said = tuple(tokens[start : start + spelling.length])
+            own = tuple(tokens[start : start + spelling.length])
             start += spelling.length
-            value = spelling.read(said) if len(said) == spelling.length else None
+            value = spelling.read(own) if len(own) == spelling.length else None
             if value is not None:
                 stated[step] = value
         return stated

@@ -1,12 +1,10 @@
-"""Whether an answer is right: the whole of it, exactly, once what surrounds answers is taken away.
+"""Whether a model's answer is right: an exact match after both sides are normalised.
 
-Both the answer and what was said go the same way:
-
-1. Thoughts are dropped: all up to the last `</think>`.
-2. Of several lines the last that has letters or digits counts; signs are brought to one form (NFKC), letters made small.
-3. A label before a colon goes (`Answer:`, `The decoded message is:`).
-4. Quotes, brackets, asterisks and the like around the answer go, and dots at its end.
-5. Commas and semicolons before a space go, and runs of white space become one space.
+1. Reasoning is removed: everything up to the last `</think>`.
+2. The last line with letters or digits counts. Characters are normalised (NFKC) and lower-cased.
+3. A label before a colon is removed (`Answer:`, `The decoded message is:`).
+4. Quotes, brackets, asterisks and the like around the answer are removed, and dots at its end.
+5. Commas and semicolons before a space are removed, and runs of white space become one space.
 """
 
 from __future__ import annotations
@@ -19,14 +17,14 @@ LABEL = re.compile(
     r"(?: is| are)?[*_]*\s*:"
 )
 AROUND = " \t\"'`*_()[]{}<>\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}"
-KEPT = 500
-"""Characters of what was said that are kept."""
+MAX_STORED = 500
+"""The number of characters of an answer that are stored."""
 
 
 def normalised(text: str) -> str:
-    """What is compared."""
+    """The form in which answers are compared."""
     text = text.rpartition("</think>")[2]
-    for _ in range(10):  # A label in quotes, quotes after a label.
+    for _ in range(10):  # Repeated, because labels and quotes can be nested.
         text = _barer(text)
     return text
 
@@ -39,6 +37,14 @@ def _barer(text: str) -> str:
     return " ".join(last.split())
 
 
-def is_right(said: str, answer: str) -> bool:
-    """Whether what was said is the answer."""
-    return normalised(said) == normalised(answer) != ""
+def is_right(response: str, answer: str) -> bool:
+    """Compare a model's response with the right answer.
+
+    Args:
+        response: What the model wrote.
+        answer: The right answer.
+
+    Returns:
+        Whether they are equal after normalisation.
+    """
+    return normalised(response) == normalised(answer) != ""

@@ -1,4 +1,4 @@
-"""Items of somebody's own: a CSV file or JSON lines."""
+"""Items from a user's file: CSV or JSON lines."""
 
 from __future__ import annotations
 
@@ -16,40 +16,46 @@ from recombine.language.tasks import ENCODE, VARIANTS, Variant
 
 NEEDED = ("task", "variant", "prompt", "answer")
 OPTIONAL = ("input_logprob", "output_logprob", "input", "output", "group")
-LARGEST = 64 << 20
-"""Bytes of a file that is read."""
+MAX_BYTES = 64 << 20
+"""The largest size of a file."""
 
 
 def read_items(path: Path) -> tuple[list[Item], list[str]]:
-    """The items of a file, each once, and sentences about what was passed over.
+    """Read items from a file.
 
-    Columns: task, variant (common or rare), prompt, answer, and where known input_logprob and output_logprob. Without
-    the columns input and output these are the prompt and the answer; without group, items with the same answer (with
-    the same input, if the task is called encode) belong together.
+    The columns are task, variant (common or rare), prompt, answer, and, if known, input_logprob and output_logprob. The
+    columns input and output default to the prompt and the answer. Without the column group, items with the same answer
+    (with the same input, if the task is called encode) form a group.
+
+    Args:
+        path: A CSV file, or JSON lines (`.jsonl`, `.ndjson`).
+
+    Returns:
+        The items, without repetitions, and notes about what was ignored.
     """
     text = _read(path)
     lined = path.suffix.lower() in (".jsonl", ".ndjson")
-    found: dict[str, Item] = {}
+    items: dict[str, Item] = {}
     columns: dict[str, None] = {}
     rows = 0
     for number, row in _json_rows(text, path) if lined else _csv_rows(text, path):
         item = _item(row, f"{path}, line {number}")
-        found.setdefault(item.name, item)
+        items.setdefault(item.name, item)
         columns |= dict.fromkeys(str(name) for name in row if name is not None)
         rows += 1
-    if not found:
+    if not items:
         raise BadInput(f"{path} has no items.", fix=f"columns: {', '.join(NEEDED)}")
-    return list(found.values()), [*_repeated(rows - len(found), path), *_unread([*columns], path)]
+    return list(items.values()), [*_repeated(rows - len(items), path), *_unread([*columns], path)]
 
 
 def _read(path: Path) -> str:
     forms = "give a CSV file or JSON lines in UTF-8"
     try:
-        if path.stat().st_size > LARGEST:
-            raise BadInput(f"{path} is larger than {LARGEST >> 20} MB.", fix="ask fewer questions at once")
+        if path.stat().st_size > MAX_BYTES:
+            raise BadInput(f"{path} is larger than {MAX_BYTES >> 20} MB.", fix="ask fewer questions at once")
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise BadInput(f"There is no file {path}.", fix="see that --items-from names it rightly") from None
+        raise BadInput(f"There is no file {path}.", fix="check the path after --items-from") from None
     except IsADirectoryError:
         raise BadInput(f"{path} is a folder.", fix=forms) from None
     except UnicodeDecodeError as error:
@@ -61,12 +67,12 @@ def _read(path: Path) -> str:
 def _repeated(number: int, path: Path) -> list[str]:
     if not number:
         return []
-    told = "1 item repeats another one and is" if number == 1 else f"{number} items repeat others and are"
-    return [f"{told} asked once (same task, variant, prompt and answer, in {path.name})."]
+    subject = "1 item repeats another one and is" if number == 1 else f"{number} items repeat others and are"
+    return [f"{subject} asked once (same task, variant, prompt and answer, in {path.name})."]
 
 
 def _unread(columns: Sequence[str], path: Path) -> list[str]:
-    """Columns that look like a known one and are none."""
+    """Notes about unknown columns whose name is close to a known one."""
     odd = [name for name in columns if name not in (*NEEDED, *OPTIONAL)]
     lacking = [name for name in OPTIONAL if name not in columns]
     hints = {name: did_you_mean(name, lacking) for name in odd}
@@ -78,8 +84,8 @@ def _unread(columns: Sequence[str], path: Path) -> list[str]:
 
 
 def _no_column(name: str, columns: Sequence[str]) -> str:
-    """What to do about a column that is needed and not there."""
-    near = did_you_mean(name, [one for one in columns if one not in NEEDED])
+    """How to fix a missing column."""
+    near = did_you_mean(name, [column for column in columns if column not in NEEDED])
     renamed = f"{near} " if near.startswith("did") else ""
     return f"{renamed}Needed: {', '.join(NEEDED)}"
 
@@ -106,31 +112,31 @@ def _json_rows(text: str, path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]
         except (ValueError, RecursionError):
             row = None
         if not isinstance(row, dict):
-            raise BadInput(f"{path}, line {number} is no JSON record.", fix="write one {...} a line")
+            raise BadInput(f"{path}, line {number} is not a JSON record.", fix="write one {...} per line")
         yield number, row
 
 
 def _item(row: Mapping[str, Any], where: str) -> Item:
-    told = {name: _text(row.get(name)) for name in (*NEEDED, "input", "output", "group")}
-    empty = [name for name in NEEDED if not told[name]]
+    cells = {name: _text(row.get(name)) for name in (*NEEDED, "input", "output", "group")}
+    empty = [name for name in NEEDED if not cells[name]]
     if empty:
-        near = "" if empty[0] in row else did_you_mean(empty[0], [str(one) for one in row if one not in told])
+        near = "" if empty[0] in row else did_you_mean(empty[0], [str(key) for key in row if key not in cells])
         hint = f"{near} Or " if near.startswith("did") else ""
-        raise BadInput(f"{where} has no {empty[0]}.", fix=f"{hint}fill it in, or take the line out")
-    variant = told["variant"].lower()
+        raise BadInput(f"{where} has no {empty[0]}.", fix=f"{hint}fill it in, or remove the line")
+    variant = cells["variant"].lower()
     if variant not in VARIANTS:
-        raise BadInput(f"{where} has the variant {told['variant']!r}.", fix="write common or rare")
-    given, output = told["input"] or told["prompt"], told["output"] or told["answer"]
+        raise BadInput(f"{where} has the variant {cells['variant']!r}.", fix="write common or rare")
+    given, output = cells["input"] or cells["prompt"], cells["output"] or cells["answer"]
     return Item(
-        told["task"],
+        cells["task"],
         cast(Variant, variant),
-        told["prompt"],
-        told["answer"],
+        cells["prompt"],
+        cells["answer"],
         given,
         output,
         _log(row.get("input_logprob"), where),
         _log(row.get("output_logprob"), where),
-        told["group"] or (given if told["task"] == ENCODE else output),
+        cells["group"] or (given if cells["task"] == ENCODE else output),
     )
 
 
@@ -139,7 +145,7 @@ def _text(value: Any) -> str:
 
 
 def _log(value: Any, where: str) -> float | None:
-    """A log-probability; None where the cell is empty."""
+    """A log-probability; None if the cell is empty."""
     if _text(value) == "":
         return None
     try:
@@ -149,6 +155,6 @@ def _log(value: Any, where: str) -> float | None:
     if not math.isfinite(number) or number > 0:
         raise BadInput(
             f"{where} has the log-probability {_text(value)[:40]!r}.",
-            fix="give the logarithm, 0 or less, or nothing",
+            fix="give the logarithm, 0 or less, or leave it empty",
         )
     return number

@@ -1,4 +1,4 @@
-"""Items: a question with one right answer, which differ in how common the task and how probable the text is."""
+"""Items: questions with one right answer, whose task is common or rare and whose text is more or less probable."""
 
 from __future__ import annotations
 
@@ -16,48 +16,60 @@ from recombine.language.tasks import ALPHABET, DECODE, ENCODE, FUNCTIONS, LETTER
 from recombine.language.words import english
 
 LENGTHS = (2, 3, 4, 5, 6)
-"""Letters of the words of a text, in some order: all texts are equally long."""
+"""The lengths of the words of a text, in random order; all texts have the same length."""
 LEVELS = {"high": (2.0, -22.0, 0.0), "medium": (0.25, -34.0, -27.0), "low": (-0.75, -60.0, -39.0)}
-"""How texts of each level are drawn from the one model (see `Bigrams.draw`), and between which log-probabilities they lie."""
+"""The sharpness with which texts of each level are drawn (see `Bigrams.draw`), and the range of their log-probability."""
 COUNTS = (20, 30, 40, 50)
-"""Letters to count: so many, or (rare) one more or one fewer."""
+"""The numbers of letters to count; in the rare variant one more or one fewer."""
 NUMBERS = range(100, 540, 5)
-"""What linear functions are applied to: results are whole and have three digits."""
-MOST_DRAWS = 1000
+"""The arguments of linear functions. Results are whole numbers of three digits."""
+MAX_DRAWS = 1000
 
 
 @dataclasses.dataclass(frozen=True)
 class Item:
-    """One question."""
+    """One question with its right answer."""
 
     task: str
     variant: Variant
     prompt: str
     answer: str
     input: str
-    """The text that is worked on, without the instruction."""
+    """The text of the question, without the instruction."""
     output: str
-    """The text that is asked for."""
+    """The text of the answer."""
     input_logprob: float | None
     output_logprob: float | None
-    """Natural logarithms of the probabilities of both; None where they are not known."""
+    """Natural logarithms of the probabilities of input and output; None if unknown."""
     group: str
-    """What items on the same text share."""
+    """Items on the same text share a group."""
 
     @functools.cached_property
     def name(self) -> str:
-        """A hash of all that decides the answer."""
-        said = json.dumps([self.task, self.variant, self.prompt, self.answer])
-        return hashlib.sha256(said.encode()).hexdigest()[:16]
+        """A hash of task, variant, prompt and answer."""
+        text = json.dumps([self.task, self.variant, self.prompt, self.answer])
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def make_items(
-    number: int, seed: int = 0, tasks: Sequence[str] = (), shifts: Mapping[str, int] = SHIFTS
-) -> list[Item]:
-    """So many items of each task, variant and level of probability, by seed; more of them begin with the same ones.
+def make_items(number: int, seed: int = 0, tasks: Sequence[str] = (), shifts: Mapping[str, int] = SHIFTS) -> list[Item]:
+    """Make items of each task, variant and level of probability.
 
-    The texts of the ciphers and of the reversal are the same, in both variants, so that tasks are compared on equal
-    ground. Without names: all tasks.
+    Ciphers and reversal use the same texts in both variants, so that tasks are comparable.
+
+    Args:
+        number: The number of items of each kind. A larger number starts with the same items.
+        seed: The seed.
+        tasks: The names of tasks; all by default.
+        shifts: The shifts of the common and the rare cipher.
+
+    Returns:
+        The items.
+
+    Example:
+        ```python
+        items = make_items(40, tasks=["decode"])
+        items[0].prompt, items[0].answer
+        ```
     """
     unknown = [name for name in tasks if name not in TASKS]
     if unknown:
@@ -71,35 +83,35 @@ def make_items(
         )
     chosen = [name for name in TASKS if not tasks or name in tasks]
     seen: set[str] = set()
-    found: dict[str, Item] = {}
+    items: dict[str, Item] = {}
     for index in range(number):
         texts = _texts(np.random.default_rng([seed, index]), seen)
-        for place, name in enumerate(TASKS):
+        for task, name in enumerate(TASKS):
             if name in chosen:
-                rng = np.random.default_rng([seed, index, place + 1])
-                found |= {item.name: item for item in TASKS[name](texts, index, rng, shifts)}
-    return list(found.values())
+                rng = np.random.default_rng([seed, index, task + 1])
+                items |= {item.name: item for item in TASKS[name](texts, index, rng, shifts)}
+    return list(items.values())
 
 
 def _texts(rng: np.random.Generator, seen: set[str]) -> dict[str, str]:
     """A text of each level, with words of the same lengths in the same order."""
     lengths = [int(length) for length in rng.permutation(LENGTHS)]
-    found = {}
+    texts = {}
     for level, (sharpness, lowest, highest) in LEVELS.items():
-        for _ in range(MOST_DRAWS):
+        for _ in range(MAX_DRAWS):
             text = english().draw(rng, lengths, sharpness)
             if text not in seen and lowest < english().log_probability(text) < highest:
                 break
         else:
-            raise BadInput("There are not so many different texts.", fix="ask for fewer items")
-        found[level] = text
+            raise BadInput("There are not enough different texts.", fix="ask for fewer items")
+        texts[level] = text
         seen.add(text)
-    return found
+    return texts
 
 
 def _item(task: str, variant: Variant, prompt: str, given: str, answer: str, group: str) -> Item:
-    known = english().log_probability
-    return Item(task, variant, prompt, answer, given, answer, known(given), known(answer), group)
+    logprob = english().log_probability
+    return Item(task, variant, prompt, answer, given, answer, logprob(given), logprob(answer), group)
 
 
 Texts = Mapping[str, str]
@@ -121,14 +133,14 @@ def _encode(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts) 
 
 
 def _reversal(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts) -> Iterator[Item]:
-    """One variant only: here the text varies and not the task."""
+    """One variant only: the text varies, the task does not."""
     for text in texts.values():
         given = of.backwards(text)
         yield _item("reversal", "common", of.reversal_prompt(given), given, text, text)
 
 
 def _counting(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts) -> Iterator[Item]:
-    """Round numbers of letters, and numbers beside them."""
+    """Round numbers of letters, and their neighbours."""
     count = COUNTS[index % len(COUNTS)]
     beside = count + (1 if (index // len(COUNTS)) % 2 == 0 else -1)
     for variant, letters in zip(VARIANTS, (count, beside), strict=True):
@@ -137,7 +149,7 @@ def _counting(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts
 
 
 def _linear(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts) -> Iterator[Item]:
-    # All numbers once, in an order of their own, before one comes again.
+    # A fixed order in which all numbers occur once before one repeats.
     number = int(NUMBERS[(index * 37) % len(NUMBERS)])
     for variant in VARIANTS:
         prompt = of.linear_prompt(number, *FUNCTIONS[variant])
@@ -156,7 +168,7 @@ def _sorting(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts)
 
 
 def _acronym(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts) -> Iterator[Item]:
-    """Letters that make a listed word, and the same letters in another order."""
+    """The letters of a listed word, and the same letters in another order."""
     target = str(rng.choice(_spellable()))
     mixed = target
     while mixed in english().number:
@@ -169,23 +181,23 @@ def _acronym(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts)
 
 
 @functools.cache
-def _by_letter(place: int) -> dict[str, list[str]]:
-    """The listed words by one of their letters."""
-    found: dict[str, list[str]] = {}
+def _by_letter(position: int) -> dict[str, list[str]]:
+    """The listed words by their letter at one position."""
+    words: dict[str, list[str]] = {}
     for word in english().words:
-        found.setdefault(word[place], []).append(word)
-    return found
+        words.setdefault(word[position], []).append(word)
+    return words
 
 
 @functools.cache
 def _spellable() -> list[str]:
-    """Listed words of five letters that are all different, each of which some word has at each place."""
-    may = set.intersection(*(set(_by_letter(place)) for place in LETTERS.values()))
+    """Listed words of five different letters, for each of which some word has it at each position in `LETTERS`."""
+    may = set.intersection(*(set(_by_letter(position)) for position in LETTERS.values()))
     return [word for word in english().words if len(set(word)) == len(word) == 5 and set(word) <= may]
 
 
-def _words_with(letters: str, place: int, rng: np.random.Generator) -> list[str]:
-    return [str(rng.choice(_by_letter(place)[letter])) for letter in letters]
+def _words_with(letters: str, position: int, rng: np.random.Generator) -> list[str]:
+    return [str(rng.choice(_by_letter(position)[letter])) for letter in letters]
 
 
 Make = Callable[[Texts, int, np.random.Generator, Shifts], Iterator[Item]]

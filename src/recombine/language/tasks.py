@@ -1,4 +1,4 @@
-"""Deterministic tasks on text: what the right answer is, and how a model is asked for it."""
+"""Deterministic tasks on text: their right answers, and the prompts for a model."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from recombine.errors import BadInput
 Variant = Literal["common", "rare"]
 VARIANTS: tuple[Variant, ...] = ("common", "rare")
 DECODE, ENCODE = "decode", "encode"
-"""In the second the varied text is what is given, in all other tasks it is the answer."""
+"""In `encode` the varied text is the input, in all other tasks it is the answer."""
 SHIFTS = {"common": 13, "rare": 12}
-"""Of the cipher. Much is written on the internet in the first, nothing in the second."""
+"""The shifts of the cipher. The first is frequent on the internet, the second is not."""
 FUNCTIONS = {"common": (9, 32), "rare": (7, 31)}
-"""x becomes x * a/5 + b: from Celsius to Fahrenheit, and one of no use."""
+"""The functions x * a/5 + b: Celsius to Fahrenheit, and one without a use."""
 LETTERS = {"common": 0, "rare": 1}
-"""Which letter of each word goes into an acronym."""
+"""The index of the letter of each word that goes into an acronym."""
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 PLACES = ("first", "second", "third", "fourth", "fifth")
 ONLY = "and write nothing else"
@@ -28,30 +28,30 @@ CIPHER = (
 
 
 def shifted(text: str, by: int) -> str:
-    """Each letter moved on in the alphabet, round its end; all else stays. A negative shift goes back."""
+    """Shift each letter in the alphabet, cyclically; other characters stay. A negative shift goes back."""
     return "".join(_moved(sign, by) for sign in text)
 
 
 def _moved(sign: str, by: int) -> str:
-    place = ALPHABET.find(sign.lower())
-    if place < 0 or len(sign.lower()) != 1:
+    index = ALPHABET.find(sign.lower())
+    if index < 0 or len(sign.lower()) != 1:
         return sign
-    moved = ALPHABET[(place + by) % 26]
+    moved = ALPHABET[(index + by) % 26]
     return moved.upper() if sign.isupper() else moved
 
 
 def backwards(text: str) -> str:
-    """The words, the last first."""
+    """The words in reverse order."""
     return " ".join(reversed(text.split()))
 
 
 def in_order(words: Sequence[str], *, descending: bool = False) -> str:
-    """The words by the alphabet."""
+    """The words in alphabetical order."""
     return " ".join(sorted(words, reverse=descending))
 
 
 def acronym(words: Sequence[str], letter: int = 0) -> str:
-    """One letter of each word, the first ones unless told otherwise."""
+    """One letter of each word, by default the first."""
     short = [word for word in words if len(word) <= letter]
     if short:
         raise BadInput(f"The word {short[0]!r} has no letter number {letter + 1}.", fix="give longer words")
@@ -59,13 +59,9 @@ def acronym(words: Sequence[str], letter: int = 0) -> str:
 
 
 def linear(number: int, factor: int, constant: int) -> str:
-    """number * factor/5 + constant, exactly: a whole number where that is one, else with one decimal."""
+    """number * factor/5 + constant, exactly: as a whole number if it is one, with one decimal otherwise."""
     tenths = number * factor * 2 + constant * 10
-    return (
-        str(tenths // 10)
-        if tenths % 10 == 0
-        else f"{'-' * (tenths < 0)}{abs(tenths) // 10}.{abs(tenths) % 10}"
-    )
+    return str(tenths // 10) if tenths % 10 == 0 else f"{'-' * (tenths < 0)}{abs(tenths) // 10}.{abs(tenths) % 10}"
 
 
 def decode_prompt(cipher: str, shift: int) -> str:
@@ -90,9 +86,7 @@ def linear_prompt(number: int, factor: int, constant: int) -> str:
 
 def sorting_prompt(words: Sequence[str], *, descending: bool) -> str:
     order = "from z to a" if descending else "from a to z"
-    return (
-        f"Sort these words alphabetically {order}, with a space between words, {ONLY}.\n\n{' '.join(words)}"
-    )
+    return f"Sort these words alphabetically {order}, with a space between words, {ONLY}.\n\n{' '.join(words)}"
 
 
 def acronym_prompt(words: Sequence[str], letter: int) -> str:

@@ -1,12 +1,12 @@
-"""A small model of English text, with which probable and improbable texts of one length and alphabet are drawn.
+"""A small bigram model of English, for drawing probable and improbable texts of one length and alphabet.
 
-A word follows another with a probability that depends on the classes of both. With r the place of the next word's class
-in the list of classes that may follow (`words.txt`), and s the place of the word in its class:
+A word follows another with a probability that depends on the classes of both. With r the rank of the next word's class
+in the list of classes that may follow (`words.txt`), and s the rank of the word in its class:
 
     P(next word | word) = (1 - SPELLED) * r^-2 / sum(r^-2) * s^-1 / sum(s^-1) + SPELLED * P(spelled)
 
-Both laws are skewed as those of real text are, and written down instead of counted, so that nothing depends on a corpus.
-A word that is not listed is spelled: each sign, and the end of the word, has the probability 1 / SIGNS.
+Both laws are skewed like those of real text. They are fixed and not counted, so that nothing depends on a corpus.
+A word that is not listed is spelled: each character, and the end of the word, has the probability 1 / SIGNS.
 """
 
 from __future__ import annotations
@@ -27,27 +27,31 @@ Floats = npt.NDArray[np.float64]
 START = "start"
 CLASS_LAW = 2.0
 WORD_LAW = 1.0
-"""How fast probability falls with rank: r to the power of minus this."""
+"""The exponents of the power laws of rank."""
 SPELLED = 1e-4
-"""The probability that the next word is spelled and not taken from the list."""
+"""The probability that the next word is spelled, not taken from the list."""
 SIGNS = 37
-"""Letters, digits, and the end of a word."""
+"""The number of characters: letters, digits, and the end of a word."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Bigrams:
-    """The probabilities of one word after another."""
+    """A list of words, and the probabilities of one word after another."""
 
     words: tuple[str, ...]
     follow: Floats
-    """Row i: the distribution of the listed words after word i; the last row is that of the first word of a text."""
+    """Row i: the distribution of listed words after word i. The last row is that of the first word of a text."""
     number: dict[str, int]
-    """Of each word."""
+    """The index of each word."""
 
     def log_probability(self, text: str) -> float:
-        """The natural logarithm of a text's probability, given how many words it has. Capitals count as small letters.
+        """Compute the natural logarithm of a text's probability, given its number of words.
 
-        A word after one that is not listed has the probability of a first word.
+        Args:
+            text: The text; capitals count as lower case. A word after one that is not listed counts as a first word.
+
+        Returns:
+            The log-probability.
         """
         before, total = len(self.words), 0.0
         for word in text.lower().split():
@@ -57,21 +61,26 @@ class Bigrams:
                 total += spelled
                 before = len(self.words)
                 continue
-            total += float(
-                np.logaddexp(math.log1p(-SPELLED) + math.log(self.follow[before, listed]), spelled)
-            )
+            total += float(np.logaddexp(math.log1p(-SPELLED) + math.log(self.follow[before, listed]), spelled))
             before = listed
         return total
 
     def draw(self, rng: np.random.Generator, lengths: Sequence[int | None], sharpness: float = 1.0) -> str:
-        """A text with words of these lengths (None: any), drawn with a probability that goes as P(text) ** sharpness.
+        """Draw a text with a probability proportional to P(text) ** sharpness.
 
-        At 1 that is the model itself. Above 1 probable texts are preferred, at 0 all are equal, below 0 improbable ones
-        are preferred: so probable and improbable texts of one length come from one vocabulary. The draw is exact: weights
-        of what may still come are summed from the end on.
+        The draw is exact: the weights of possible continuations are summed from the end backwards.
+
+        Args:
+            rng: The source of randomness.
+            lengths: The length of each word; None for any.
+            sharpness: 1 draws from the model itself, larger values prefer probable texts, 0 makes all texts equal, and
+                negative values prefer improbable texts.
+
+        Returns:
+            The text.
         """
         if not lengths:
-            raise BadInput("A text has at least one word.", fix="give the length of each")
+            raise BadInput("A text needs at least one word.", fix="give the length of each word")
         weights = self.follow**sharpness
         allowed = [self._of_length(length) for length in lengths]
         ahead = [np.ones(len(self.words))]
@@ -80,24 +89,22 @@ class Bigrams:
             ahead.insert(0, after / after.max())
         chosen, before = [], len(self.words)
         for may, rest in zip(allowed, ahead, strict=True):
-            chance = weights[before] * may * rest
-            before = int(rng.choice(len(self.words), p=chance / chance.sum()))
+            weight = weights[before] * may * rest
+            before = int(rng.choice(len(self.words), p=weight / weight.sum()))
             chosen.append(self.words[before])
         return " ".join(chosen)
 
     def _of_length(self, length: int | None) -> Floats:
-        found = np.array([float(length is None or len(word) == length) for word in self.words])
-        if not found.any():
+        fits = np.array([float(length is None or len(word) == length) for word in self.words])
+        if not fits.any():
             known = sorted({len(word) for word in self.words})
-            raise BadInput(
-                f"No listed word has {length} letters.", fix=f"lengths are {known[0]} to {known[-1]}"
-            )
-        return found
+            raise BadInput(f"No listed word has {length} letters.", fix=f"lengths are {known[0]} to {known[-1]}")
+        return fits
 
 
 @functools.cache
 def english() -> Bigrams:
-    """The built-in model: some 200 common words in eight classes."""
+    """The built-in model: about 200 common words in eight classes."""
     orders: dict[str, list[str]] = {}
     classes: dict[str, list[str]] = {}
     text = (resources.files("recombine.language") / "words.txt").read_text(encoding="utf-8")
@@ -110,11 +117,11 @@ def english() -> Bigrams:
     within = np.concatenate([_by_rank(len(words), WORD_LAW) for words in classes.values()])
     rows = {}
     for name, order in orders.items():
-        chances = dict(zip(order, _by_rank(len(order), CLASS_LAW).tolist(), strict=True))
-        rows[name] = within * np.array([chances[one] for one, _ in members])
+        probabilities = dict(zip(order, _by_rank(len(order), CLASS_LAW).tolist(), strict=True))
+        rows[name] = within * np.array([probabilities[member] for member, _ in members])
     words = tuple(word for _, word in members)
     follow = np.stack([rows[name] for name, _ in members] + [rows[START]])
-    return Bigrams(words, follow, {word: place for place, word in enumerate(words)})
+    return Bigrams(words, follow, {word: index for index, word in enumerate(words)})
 
 
 def _by_rank(count: int, law: float) -> Floats:

@@ -1,4 +1,4 @@
-"""What every model provides."""
+"""Base classes of models: the configuration and the drawn network, with its trace of activations."""
 
 from __future__ import annotations
 
@@ -12,28 +12,37 @@ from jaxtyping import Array, Float
 
 from recombine.component import Component
 from recombine.encodings.base import Encoding
-from recombine.families.base import Family, Teacher
+from recombine.families.base import Family, Teacher, describe
 
 Trace = dict[str, Float[Array, "sample _"]]
 """Activations by the name of their site, in the order of the computation. Sites may have any width."""
 
 Edit = Callable[[str, Float[Array, "sample _"]], Float[Array, "sample _"]]
-"""From a site and what the network computed there to what it goes on with."""
+"""A function of a site's name and activations; the network continues with the activations that it returns."""
 
 
 def unedited(site: str, values: Float[Array, "sample _"]) -> Float[Array, "sample _"]:
-    """Leaves every site as it is."""
+    """The edit that changes nothing."""
     return values
 
 
 class Network(eqx.Module):
-    """A drawn model. It sees one task: a code, and several inputs."""
+    """A drawn model. Its functions see one task: a code and several inputs."""
 
     @abc.abstractmethod
     def trace(
         self, code: Float[Array, " code"], inputs: Float[Array, "sample feature"], edit: Edit = unedited
     ) -> tuple[Float[Array, "sample output"], Trace]:
-        """The outputs and the activations at every site, each passed through `edit` before the network goes on."""
+        """The outputs, and the activations at every site.
+
+        Args:
+            code: The task, as its encoding gives it.
+            inputs: The inputs of several examples.
+            edit: Called at every site in turn. Swap test, erasure and patching are edits.
+
+        Returns:
+            The outputs, and the edited activations by site.
+        """
 
     def __call__(
         self, code: Float[Array, " code"], inputs: Float[Array, "sample feature"]
@@ -44,30 +53,41 @@ class Network(eqx.Module):
     def tasks(
         self, codes: Float[Array, "task code"], inputs: Float[Array, "task sample feature"]
     ) -> Float[Array, "task sample output"]:
-        """The outputs for many tasks at once: what is trained. A model for which another form than vmap is faster has it."""
+        """The outputs for many tasks at once: the function that is trained.
+
+        A model overrides it where another form than vmap is faster.
+        """
         return jax.vmap(self)(codes, inputs)
+
+    def __repr__(self) -> str:
+        return describe(self)
 
 
 class Model(Component, abc.ABC):
     """The configuration of a model."""
 
-    speaks: ClassVar[bool] = False
+    autoregressive: ClassVar[bool] = False
     """Whether it answers in tokens, one after another (`SequenceNetwork`)."""
 
-    def lanes(self) -> int:
-        """How many runs of this model one program steps at once. More than 1 only where stacking pays."""
+    def stack_size(self) -> int:
+        """How many runs of this model one program steps at once. More than 1 only where stacking is faster."""
         return 1
 
     def check(self, family: Family, encoding: Encoding, samples: int) -> None:
-        """Raise BadInput if this model cannot serve a family or an encoding, or so many examples a task."""
+        """Raise BadInput if this model does not fit a family, an encoding or the number of examples per task."""
         return
 
     @abc.abstractmethod
     def draw(self, code_size: int, input_size: int, output_size: int, key: Array) -> Network:
-        """A network with fresh weights."""
+        """A network with fresh weights.
 
-    def build(
-        self, teacher: Teacher, code_size: int, input_size: int, output_size: int, key: Array
-    ) -> Network:
-        """The network before training. Only a model that is constructed from the teacher looks at it."""
+        Args:
+            code_size: Numbers in the code of a task.
+            input_size: Features of one input.
+            output_size: Numbers in one output.
+            key: Of the random numbers.
+        """
+
+    def build(self, teacher: Teacher, code_size: int, input_size: int, output_size: int, key: Array) -> Network:
+        """The network before training. Only a model that is constructed from the teacher uses the teacher."""
         return self.draw(code_size, input_size, output_size, key)

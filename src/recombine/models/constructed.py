@@ -1,4 +1,4 @@
-"""The theorem's network: an ordinary MLP whose weights are written down from the teacher's, not learned."""
+"""The theorem's network: an ordinary MLP whose weights are computed from the teacher's, not learned."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from recombine.errors import BadInput
 from recombine.families.base import Family, Teacher
 from recombine.families.hyperteacher import Hyperteacher, HyperteacherTeacher
 from recombine.models.base import Model, Network
-from recombine.models.mlp import Layer, MLPNetwork
+from recombine.models.layers import Linear
+from recombine.models.mlp import MLPNetwork
 
 KNOWN_LAWS = ("discrete", "k-hot", "continuous")
-"""Laws whose coefficients lie in [0, 1]: the range of every product follows from that."""
+"""Distributions of coefficients in [0, 1]: the range of every product follows from that."""
 
 
 class Constructed(Model):
@@ -51,13 +52,11 @@ class Constructed(Model):
 
     def draw(self, code_size: int, input_size: int, output_size: int, key: Array) -> Network:
         raise BadInput(
-            "The constructed model has no weights of its own: it is built from a teacher.",
+            "The constructed model has no random weights: it is built from a teacher.",
             fix="use it in a run (model=constructed), or call build with a drawn hyperteacher",
         )
 
-    def build(
-        self, teacher: Teacher, code_size: int, input_size: int, output_size: int, key: Array
-    ) -> MLPNetwork:
+    def build(self, teacher: Teacher, code_size: int, input_size: int, output_size: int, key: Array) -> MLPNetwork:
         known = self._known(teacher)
         if code_size != known.space.width:
             raise BadInput(
@@ -76,7 +75,7 @@ class Constructed(Model):
         of_input = jnp.broadcast_to(
             jnp.eye(features).reshape(features, 1, features, 1, 1, 1) * side, (features, *units)
         )
-        place = jnp.broadcast_to(-step * jnp.arange(half), units)
+        offsets = jnp.broadcast_to(-step * jnp.arange(half), units)
         # From knot to knot the slope of s^2 grows by 2 steps; at zero each side begins with half of that.
         height = step * jnp.where(jnp.arange(half) == 0, 1.0, 2.0)
         product = jnp.broadcast_to(sign * height / 4, units[1:]).reshape(1, -1, 1)
@@ -88,17 +87,16 @@ class Constructed(Model):
         passed = jnp.concatenate([biases, jnp.zeros((features, hidden))])
         return MLPNetwork(
             (
-                Layer(
-                    jnp.concatenate([first, passed], axis=1),
-                    jnp.append(place.reshape(-1), jnp.full(hidden, lift)),
+                Linear(
+                    jnp.concatenate([first, passed], axis=1), jnp.append(offsets.reshape(-1), jnp.full(hidden, lift))
                 ),
-                Layer(jnp.concatenate([onto.reshape(-1, hidden), jnp.eye(hidden)]), jnp.full(hidden, -lift)),
-                Layer(known.readout, jnp.zeros(known.readout.shape[1])),
+                Linear(jnp.concatenate([onto.reshape(-1, hidden), jnp.eye(hidden)]), jnp.full(hidden, -lift)),
+                Linear(known.readout, jnp.zeros(known.readout.shape[1])),
             )
         )
 
     def bound(self, teacher: Teacher) -> float:
-        """The largest error that the network can have on any task and input, but for rounding.
+        """The largest error of the network on any task and input, up to rounding.
 
         An interpolated square lies above the true one by at most (reach / knots)^2, so the difference of two is as near,
         and a product is off by a quarter of it. Errors add over the inputs, pass the ReLU, and are weighted by the readout.
@@ -132,8 +130,7 @@ class Constructed(Model):
             )
         if teacher.shape.layers != 1:
             raise BadInput(
-                f"The constructed model is for one hidden layer; the teacher has {teacher.shape.layers}.",
-                fix=fix,
+                f"The constructed model is for one hidden layer; the teacher has {teacher.shape.layers}.", fix=fix
             )
         if teacher.shape.coefficients not in KNOWN_LAWS:
             raise BadInput(

@@ -6,91 +6,86 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from recombine.families.vocabulary import PAD
-from recombine.models.attention import Block, Kept
 from recombine.models.base import Edit, Trace
-from recombine.models.sequence import SequenceModel, SequenceNetwork, Words, flat, standing
+from recombine.models.layers import Block, KVCache, causal
+from recombine.models.sequence import Embedding, SequenceModel, SequenceNetwork, flatten, token_indices
+
+Memory = tuple[tuple[KVCache, ...], Bool[Array, " place"]]
+"""The cache of each block, and which of its places hold a real token."""
 
 
 class DecoderNetwork(SequenceNetwork):
-    """Blocks on the prompt's tokens and then the answer's. Pads are not seen and take no place."""
+    """Blocks on the prompt's tokens and then the answer's. Pads are not seen and take no position."""
 
     blocks: tuple[Block, ...]
 
-    def said(
+    def hidden_states(
         self,
         prompts: Int[Array, "row word"],
         shown: Int[Array, "row token"],
         steps: Int[Array, "#row place"],
         edit: Edit,
     ) -> tuple[Float[Array, "row token width"], Trace]:
-        told = prompts.shape[1]
+        prompt_size = prompts.shape[1]
         tokens = jnp.concatenate([prompts, shown], axis=1)
-        # Behind an answer's END nothing is asked; its pads count as tokens so that everyone sees at least themselves.
-        real = (tokens != PAD) | (jnp.arange(tokens.shape[1]) >= told)
-        places, seen = self.turns(standing(real), steps), _seen(real)
-        stream, sites = self.words.embed(tokens), {}
+        # The pads of an answer count as tokens, so that every token sees at least itself. Their outputs are unused.
+        real = (tokens != PAD) | (jnp.arange(tokens.shape[1]) >= prompt_size)
+        positions, visible = self.rotary(token_indices(real), steps), _visible(real)
+        stream, sites = self.embedding.embed(tokens), {}
         for number, block in enumerate(self.blocks, start=1):
-            # Nothing comes after the last block, so that it has no use for the prompt's places.
-            before = told if number < len(self.blocks) else 0
-            stream, _ = block(stream, places, seen, first=told - before)
+            # Outputs of the last block at the prompt's tokens are unused.
+            prefix = prompt_size if number < len(self.blocks) else 0
+            stream, _ = block(stream, positions, visible, first=prompt_size - prefix)
             site = f"block {number}"
-            sites[site] = edit(site, flat(stream[:, before:]))
+            sites[site] = edit(site, flatten(stream[:, prefix:]))
             answer = sites[site].reshape(*shown.shape, -1)
-            stream = jnp.concatenate([stream[:, :before], answer], axis=1) if before else answer
+            stream = jnp.concatenate([stream[:, :prefix], answer], axis=1) if prefix else answer
         return stream, sites
 
-    def begin(
-        self, prompt: Int[Array, " word"], steps: Int[Array, " place"]
-    ) -> tuple[tuple[Kept, ...], Bool[Array, " place"]]:
+    def prefill(self, prompt: Int[Array, " word"], steps: Int[Array, " place"]) -> Memory:
         real = prompt != PAD
-        places, seen = self.turns(standing(real), steps), _seen(real)
-        stream = self.words.embed(prompt)
-        kept = []
+        positions, visible = self.rotary(token_indices(real), steps), _visible(real)
+        stream = self.embedding.embed(prompt)
+        caches = []
         for block in self.blocks:
-            stream, own = block(stream, places, seen)
-            kept.append(Kept(*(jnp.pad(part, ((0, self.longest), (0, 0), (0, 0))) for part in own)))
-        return tuple(kept), jnp.pad(real, (0, self.longest))
+            stream, own = block(stream, positions, visible)
+            caches.append(KVCache(*(jnp.pad(part, ((0, self.longest_answer), (0, 0), (0, 0))) for part in own)))
+        return tuple(caches), jnp.pad(real, (0, self.longest_answer))
 
-    def next(
-        self,
-        memory: tuple[tuple[Kept, ...], Bool[Array, " place"]],
-        token: Int[Array, ""],
-        number: Int[Array, ""],
-        steps: Int[Array, " place"],
-    ) -> tuple[Float[Array, " vocabulary"], tuple[tuple[Kept, ...], Bool[Array, " place"]]]:
-        kept, real = memory
-        place = self.turns(jnp.sum(real)[None], steps)
-        seen = jnp.append(real, True)[None]
-        at = len(real) - self.longest + number
-        stream = self.words.embed(token[None])
-        after = []
-        for block, past in zip(self.blocks, kept, strict=True):
-            stream, own = block(stream, place, seen, past)
-            after.append(Kept(*(old.at[at].set(new[0]) for old, new in zip(past, own, strict=True))))
-        return self.words.read(stream[0]), (tuple(after), real.at[at].set(True))
+    def next_logits(
+        self, memory: Memory, token: Int[Array, ""], number: Int[Array, ""], steps: Int[Array, " place"]
+    ) -> tuple[Float[Array, " vocabulary"], Memory]:
+        caches, real = memory
+        position = self.rotary(jnp.sum(real)[None], steps)
+        visible = jnp.append(real, True)[None]
+        place = len(real) - self.longest_answer + number
+        stream = self.embedding.embed(token[None])
+        updated = []
+        for block, past in zip(self.blocks, caches, strict=True):
+            stream, own = block(stream, position, visible, past)
+            updated.append(past.write(place, own))
+        return self.embedding.logits(stream[0]), (tuple(updated), real.at[place].set(True))
 
 
-def _seen(real: Bool[Array, "*row token"]) -> Bool[Array, "*row token token"]:
+def _visible(real: Bool[Array, "*row token"]) -> Bool[Array, "*row token token"]:
     """Each token sees the real ones before it, and itself."""
     size = real.shape[-1]
-    before = jnp.asarray(np.tril(np.ones((size, size), bool)))
-    return (before & real[..., None, :]) | jnp.eye(size, dtype=bool)
+    return (jnp.asarray(causal(size)) & real[..., None, :]) | jnp.eye(size, dtype=bool)
 
 
 class Decoder(SequenceModel):
-    """`layers` blocks of `heads` heads on a stream of `width`; rotary positions, normed queries and keys."""
+    """A decoder-only transformer: pre-norm blocks, rotary positions, RMS-normed queries and keys."""
 
     kind: Literal["decoder"] = "decoder"
 
     def draw(self, code_size: int, input_size: int, output_size: int, key: Array) -> DecoderNetwork:
-        by_words, *by_block = jax.random.split(key, 1 + self.layers)
+        by_embedding, *by_block = jax.random.split(key, 1 + self.layers)
         return DecoderNetwork(
-            words=Words.draw(output_size // input_size, self.width, self.tied, by_words),
-            longest=input_size,
-            unit=self.width // self.heads,
-            blocks=tuple(Block.draw(self.width, self.heads, self.widening, one) for one in by_block),
+            embedding=Embedding.draw(output_size // input_size, self.width, self.tied_embeddings, by_embedding),
+            longest_answer=input_size,
+            head_size=self.width // self.heads,
+            blocks=tuple(Block.draw(self.width, self.heads, self.mlp_ratio, block_key) for block_key in by_block),
         )

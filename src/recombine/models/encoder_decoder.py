@@ -1,4 +1,4 @@
-"""An encoder-decoder transformer: the prompt is read as a whole, then the answer is said with an eye on it."""
+"""An encoder-decoder transformer: blocks read the whole prompt, then others generate the answer and attend to it."""
 
 from __future__ import annotations
 
@@ -6,103 +6,101 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from recombine.families.vocabulary import PAD
-from recombine.models.attention import Block, Kept
 from recombine.models.base import Edit, Trace, unedited
-from recombine.models.sequence import SequenceModel, SequenceNetwork, Words, flat, standing
+from recombine.models.layers import Block, KVCache, causal
+from recombine.models.sequence import Embedding, SequenceModel, SequenceNetwork, flatten, token_indices
 
-Told = tuple[tuple[Kept, ...], Bool[Array, "*row word"]]
-"""For each block what it attends to in the prompt, and which of the prompt's tokens are real."""
+EncodedPrompt = tuple[tuple[KVCache, ...], Bool[Array, "*row word"]]
+"""What each block of the decoder attends to in the prompt, and which of the prompt's tokens are real."""
+Memory = tuple[EncodedPrompt, tuple[KVCache, ...]]
+"""The encoded prompt, and the cache of each block of the decoder."""
 
 
 class EncoderDecoderNetwork(SequenceNetwork):
-    """Blocks on the prompt, in which all words see each other; blocks on the answer that attend to what came of them."""
+    """An encoder in which all words of the prompt see each other, and a decoder with cross-attention to its output.
 
-    readers: tuple[Block, ...]
-    speakers: tuple[Block, ...]
+    Sites are called `reader` (encoder) and `speaker` (decoder).
+    """
 
-    def _told(
+    encoder: tuple[Block, ...]
+    decoder: tuple[Block, ...]
+
+    def _encode(
         self, prompts: Int[Array, "*row word"], steps: Int[Array, "*#row place"], edit: Edit
-    ) -> tuple[Told, Trace]:
+    ) -> tuple[EncodedPrompt, Trace]:
         real = prompts != PAD
-        places = self.turns(standing(real), steps)
-        # A prompt without a word still has something to be seen: its first pad.
+        positions = self.rotary(token_indices(real), steps)
+        # The first pad of an empty prompt is visible, so that attention has something to attend to.
         real = real.at[..., 0].set(True)
-        stream, sites = self.words.embed(prompts), {}
-        for number, block in enumerate(self.readers, start=1):
-            stream, _ = block(stream, places, real[..., None, :])
+        stream, sites = self.embedding.embed(prompts), {}
+        for number, block in enumerate(self.encoder, start=1):
+            stream, _ = block(stream, positions, real[..., None, :])
             site = f"reader {number}"
-            sites[site] = edit(site, flat(stream))
+            sites[site] = edit(site, flatten(stream))
             stream = sites[site].reshape(stream.shape)
-        return (
-            tuple(block.crossing.keep(stream) for block in self.speakers if block.crossing is not None),
-            real,
-        ), sites
+        attentions = [block.cross_attention for block in self.decoder]
+        caches = tuple(attention.cache(stream) for attention in attentions if attention is not None)
+        return (caches, real), sites
 
-    def said(
+    def hidden_states(
         self,
         prompts: Int[Array, "row word"],
         shown: Int[Array, "row token"],
         steps: Int[Array, "#row place"],
         edit: Edit,
     ) -> tuple[Float[Array, "row token width"], Trace]:
-        (told, real), sites = self._told(prompts, steps, edit)
+        (prompt_caches, real), sites = self._encode(prompts, steps, edit)
         size = shown.shape[1]
-        places = self.turns(jnp.arange(size)[None], steps)
-        seen = jnp.asarray(np.tril(np.ones((1, size, size), bool)))
-        stream = self.words.embed(shown)
-        for number, (block, kept) in enumerate(zip(self.speakers, told, strict=True), start=1):
-            stream, _ = block(stream, places, seen, None, (kept, real))
+        positions = self.rotary(jnp.arange(size)[None], steps)
+        visible = jnp.asarray(causal(size)[None])
+        stream = self.embedding.embed(shown)
+        for number, (block, cache) in enumerate(zip(self.decoder, prompt_caches, strict=True), start=1):
+            stream, _ = block(stream, positions, visible, None, (cache, real))
             site = f"speaker {number}"
-            sites[site] = edit(site, flat(stream))
+            sites[site] = edit(site, flatten(stream))
             stream = sites[site].reshape(stream.shape)
         return stream, sites
 
-    def begin(
-        self, prompt: Int[Array, " word"], steps: Int[Array, " place"]
-    ) -> tuple[Told, tuple[Kept, ...]]:
-        told, _ = self._told(prompt, steps, unedited)
-        kept = [
-            Kept(*(jnp.zeros((self.longest, *part.shape[1:]), part.dtype) for part in one)) for one in told[0]
+    def prefill(self, prompt: Int[Array, " word"], steps: Int[Array, " place"]) -> Memory:
+        encoded, _ = self._encode(prompt, steps, unedited)
+        empty = [
+            KVCache(*(jnp.zeros((self.longest_answer, *part.shape[1:]), part.dtype) for part in cache))
+            for cache in encoded[0]
         ]
-        return told, tuple(kept)
+        return encoded, tuple(empty)
 
-    def next(
-        self,
-        memory: tuple[Told, tuple[Kept, ...]],
-        token: Int[Array, ""],
-        number: Int[Array, ""],
-        steps: Int[Array, " place"],
-    ) -> tuple[Float[Array, " vocabulary"], tuple[Told, tuple[Kept, ...]]]:
-        (told, real), kept = memory
-        place = self.turns(number[None], steps)
-        seen = jnp.append(jnp.arange(self.longest) < number, True)[None]
-        stream = self.words.embed(token[None])
-        after = []
-        for block, past, crossed in zip(self.speakers, kept, told, strict=True):
-            stream, own = block(stream, place, seen, past, (crossed, real))
-            after.append(Kept(*(old.at[number].set(new[0]) for old, new in zip(past, own, strict=True))))
-        return self.words.read(stream[0]), ((told, real), tuple(after))
+    def next_logits(
+        self, memory: Memory, token: Int[Array, ""], number: Int[Array, ""], steps: Int[Array, " place"]
+    ) -> tuple[Float[Array, " vocabulary"], Memory]:
+        (prompt_caches, real), caches = memory
+        position = self.rotary(number[None], steps)
+        visible = jnp.append(jnp.arange(self.longest_answer) < number, True)[None]
+        stream = self.embedding.embed(token[None])
+        updated = []
+        for block, past, prompt_cache in zip(self.decoder, caches, prompt_caches, strict=True):
+            stream, own = block(stream, position, visible, past, (prompt_cache, real))
+            updated.append(past.write(number, own))
+        return self.embedding.logits(stream[0]), ((prompt_caches, real), tuple(updated))
 
 
 class EncoderDecoder(SequenceModel):
-    """`layers` blocks that read and as many that answer, of `heads` heads on streams of `width`; rotary positions."""
+    """An encoder-decoder transformer with `layers` blocks on each side: pre-norm, rotary positions."""
 
     kind: Literal["encoder-decoder"] = "encoder-decoder"
 
     def draw(self, code_size: int, input_size: int, output_size: int, key: Array) -> EncoderDecoderNetwork:
-        by_words, *by_block = jax.random.split(key, 1 + 2 * self.layers)
+        by_embedding, *by_block = jax.random.split(key, 1 + 2 * self.layers)
 
-        def block(one: Array, crossing: bool) -> Block:
-            return Block.draw(self.width, self.heads, self.widening, one, crossing)
+        def block(block_key: Array, crossing: bool) -> Block:
+            return Block.draw(self.width, self.heads, self.mlp_ratio, block_key, crossing)
 
         return EncoderDecoderNetwork(
-            words=Words.draw(output_size // input_size, self.width, self.tied, by_words),
-            longest=input_size,
-            unit=self.width // self.heads,
-            readers=tuple(block(one, False) for one in by_block[: self.layers]),
-            speakers=tuple(block(one, True) for one in by_block[self.layers :]),
+            embedding=Embedding.draw(output_size // input_size, self.width, self.tied_embeddings, by_embedding),
+            longest_answer=input_size,
+            head_size=self.width // self.heads,
+            encoder=tuple(block(block_key, False) for block_key in by_block[: self.layers]),
+            decoder=tuple(block(block_key, True) for block_key in by_block[self.layers :]),
         )

@@ -11,43 +11,35 @@ from jaxtyping import Array, Float
 from pydantic import PositiveInt
 
 from recombine.models.base import Edit, Model, Network, Trace, unedited
-from recombine.models.mlp import Layer
-
-EPSILON = 1e-6
+from recombine.models.layers import Linear, layer_norm
 
 
-def normed(code: Float[Array, " code"]) -> Float[Array, " code"]:
-    """The code with mean zero and mean square one."""
-    centred = code - jnp.mean(code)
-    return centred * jax.lax.rsqrt(jnp.mean(centred**2) + EPSILON)
+def draw_generator(code_size: int, features: int, units: int, key: Array) -> Linear:
+    """A linear map from a code to the weights and biases of a layer, (features + 1) x units numbers.
 
-
-def draw_generator(code_size: int, features: int, units: int, key: Array) -> Layer:
-    """A map from codes to a layer's weights and biases, side by side: to (features + 1) x units numbers.
-
-    Where the numbers of a code have mean square one, the weights have LeCun's variance. From a sparse code they are
-    smaller at first, which does no harm: larger ones were tried and generalised less well.
+    Weights have LeCun's variance where a code has mean square one. From a sparse code they are smaller at first: larger
+    ones were tried and generalised less well.
     """
     weights = jax.random.normal(key, (code_size, features, units)) / (code_size * features) ** 0.5
-    every = jnp.concatenate([weights, jnp.zeros((code_size, 1, units))], axis=1)
-    return Layer(every.reshape(code_size, -1), jnp.zeros((features + 1) * units))
+    with_biases = jnp.concatenate([weights, jnp.zeros((code_size, 1, units))], axis=1)
+    return Linear(with_biases.reshape(code_size, -1), jnp.zeros((features + 1) * units))
 
 
 class HypernetworkNetwork(Network):
-    """A perceptron of one hidden layer whose weights are affine in the code."""
+    """An MLP with one hidden layer whose weights are affine in the code."""
 
-    first: Layer
-    second: Layer
+    first: Linear
+    second: Linear
     hidden: int = eqx.field(static=True)
     layer_norm: bool = eqx.field(static=True)
 
-    def generated(self, code: Float[Array, " code"]) -> tuple[Layer, Layer]:
-        """The two layers that a code stands for."""
-        told = normed(code) if self.layer_norm else code
+    def generated(self, code: Float[Array, " code"]) -> tuple[Linear, Linear]:
+        """The two layers that are generated from a code."""
+        code = layer_norm(code) if self.layer_norm else code
 
-        def layer(generator: Layer, units: int) -> Layer:
-            every = (told @ generator.weight + generator.bias).reshape(-1, units)
-            return Layer(every[:-1], every[-1])
+        def layer(generator: Linear, units: int) -> Linear:
+            parameters = generator(code).reshape(-1, units)
+            return Linear(parameters[:-1], parameters[-1])
 
         outputs = self.second.bias.shape[0] // (self.hidden + 1)
         return layer(self.first, self.hidden), layer(self.second, outputs)
@@ -56,19 +48,20 @@ class HypernetworkNetwork(Network):
         self, code: Float[Array, " code"], inputs: Float[Array, "sample feature"], edit: Edit = unedited
     ) -> tuple[Float[Array, "sample output"], Trace]:
         first, second = self.generated(code)
-        hidden = edit("hidden 1", jax.nn.relu(inputs @ first.weight + first.bias))
-        return hidden @ second.weight + second.bias, {"hidden 1": hidden}
+        hidden = edit("hidden 1", jax.nn.relu(first(inputs)))
+        return second(hidden), {"hidden 1": hidden}
 
 
 class Hypernetwork(Model):
-    """A linear generator of a perceptron with one hidden layer of `hidden` units."""
+    """A linear map from the code generates the weights of an MLP with one hidden layer."""
 
     kind: Literal["hypernetwork"] = "hypernetwork"
     hidden: PositiveInt = 64
     """Hidden units of the generated network."""
     layer_norm: bool = False
-    """Whether the code is normed first, as in the literature. That forgets its scale: a module with coefficient .5 looks
-    like one with 1. Useful for codes that are not task vectors; a hyperteacher cannot be written down behind it."""
+    """Whether the code is layer-normed first, as in the literature. This removes its scale: a module with coefficient .5
+    looks like one with 1, so the network cannot represent a hyperteacher exactly. Useful for codes that are not task
+    vectors."""
 
     def draw(self, code_size: int, input_size: int, output_size: int, key: Array) -> HypernetworkNetwork:
         by_first, by_second = jax.random.split(key)

@@ -1,63 +1,54 @@
-"""A plain multi-layer perceptron on the code and the input, side by side."""
+"""A multi-layer perceptron on the concatenation of the code and the input."""
 
 from __future__ import annotations
 
 import itertools
 from typing import Literal
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 from pydantic import Field, PositiveInt, model_validator
 
 from recombine.models.base import Edit, Model, Network, Trace, unedited
-
-lecun_normal = jax.nn.initializers.lecun_normal()
-
-
-class Layer(eqx.Module):
-    """An affine map."""
-
-    weight: Float[Array, "feature unit"]
-    bias: Float[Array, " unit"]
+from recombine.models.layers import Linear
 
 
 class MLPNetwork(Network):
     """ReLU layers, then an affine readout."""
 
-    layers: tuple[Layer, ...]
+    layers: tuple[Linear, ...]
 
     def trace(
         self, code: Float[Array, " code"], inputs: Float[Array, "sample feature"], edit: Edit = unedited
     ) -> tuple[Float[Array, "sample output"], Trace]:
         first, *middle, last = self.layers
-        # concat(code, x) @ W, with the code's part computed once a task instead of once an example.
-        told = code @ first.weight[: code.shape[0]] + first.bias
-        hidden = jax.nn.relu(inputs @ first.weight[code.shape[0] :] + told)
+        # concat(code, x) @ W, with the code's part computed once per task instead of once per example.
+        of_code = code @ first.weight[: code.shape[0]] + first.bias
+        hidden = jax.nn.relu(inputs @ first.weight[code.shape[0] :] + of_code)
         hidden = edit("hidden 1", hidden)
         sites = {"hidden 1": hidden}
         for number, layer in enumerate(middle, start=2):
-            hidden = edit(f"hidden {number}", jax.nn.relu(hidden @ layer.weight + layer.bias))
+            hidden = edit(f"hidden {number}", jax.nn.relu(layer(hidden)))
             sites[f"hidden {number}"] = hidden
-        return hidden @ last.weight + last.bias, sites
+        return last(hidden), sites
 
     def tasks(
         self, codes: Float[Array, "task code"], inputs: Float[Array, "task sample feature"]
     ) -> Float[Array, "task sample output"]:
-        # The examples of all tasks as the rows of one matrix: with a task axis the gradients of the weights are slower.
+        # The examples of all tasks are the rows of one matrix: with a task axis the gradients of the weights are slower.
         first, *middle, last = self.layers
-        told = codes @ first.weight[: codes.shape[1]] + first.bias
+        of_code = codes @ first.weight[: codes.shape[1]] + first.bias
         rows = inputs.reshape(-1, inputs.shape[-1])
-        hidden = rows @ first.weight[codes.shape[1] :] + jnp.repeat(told, inputs.shape[1], axis=0)
+        hidden = rows @ first.weight[codes.shape[1] :] + jnp.repeat(of_code, inputs.shape[1], axis=0)
         hidden = jax.nn.relu(hidden)
         for layer in middle:
-            hidden = jax.nn.relu(hidden @ layer.weight + layer.bias)
-        return (hidden @ last.weight + last.bias).reshape(*inputs.shape[:2], -1)
+            hidden = jax.nn.relu(layer(hidden))
+        return last(hidden).reshape(*inputs.shape[:2], -1)
 
 
 class MLP(Model):
-    """`depth` hidden layers of `width` units, or a list of `widths`."""
+    """A ReLU network with `depth` hidden layers of `width` units, or with a list of `widths`."""
 
     kind: Literal["mlp"] = "mlp"
     width: PositiveInt = 256
@@ -65,7 +56,7 @@ class MLP(Model):
     depth: PositiveInt = 4
     """Number of hidden layers."""
     widths: tuple[PositiveInt, ...] | None = Field(default=None, min_length=1)
-    """Units of each hidden layer, one by one; instead of width and depth."""
+    """Units of each hidden layer in turn; instead of width and depth."""
 
     @model_validator(mode="after")
     def _one_of(self) -> MLP:
@@ -79,7 +70,7 @@ class MLP(Model):
         """The units of each hidden layer."""
         return self.widths or (self.width,) * self.depth
 
-    def lanes(self) -> int:
+    def stack_size(self) -> int:
         # Measured on two cores (docs/performance.md): stacks gain nothing with Muon and little with Adam. An accelerator
         # should be hardly busy with products this small; that is not measured yet.
         return 1 if jax.default_backend() == "cpu" else 8
@@ -87,8 +78,5 @@ class MLP(Model):
     def draw(self, code_size: int, input_size: int, output_size: int, key: Array) -> MLPNetwork:
         sizes = (code_size + input_size, *self.hidden, output_size)
         keys = jax.random.split(key, len(sizes) - 1)
-        layers = tuple(
-            Layer(lecun_normal(one, (features, units)), jnp.zeros(units))
-            for one, (features, units) in zip(keys, itertools.pairwise(sizes), strict=True)
-        )
-        return MLPNetwork(layers)
+        shapes = zip(itertools.pairwise(sizes), keys, strict=True)
+        return MLPNetwork(tuple(Linear.draw(*shape, layer_key) for shape, layer_key in shapes))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 from pydantic import PositiveInt, model_validator
 
@@ -16,113 +16,33 @@ from recombine.encodings.base import Encoding
 from recombine.errors import BadInput
 from recombine.families.base import Family
 from recombine.models.base import Edit, Model, Network, Trace, unedited
-from recombine.models.mlp import Layer, lecun_normal
-
-BASE = 10_000.0
-"""The slowest pair of a head turns by about 1 / BASE a position."""
-
-EPSILON = 1e-6
+from recombine.models.layers import Attention, Block, Linear, MLPBlock, RotaryEmbedding, causal, matmul, rms_norm
 
 
-def normed(values: Float[Array, "*place unit"], scale: Float[Array, " unit"]) -> Float[Array, "*place unit"]:
-    """Values of root mean square one over the last axis, times a learned scale."""
-    return scale * values * jax.lax.rsqrt(jnp.mean(values**2, axis=-1, keepdims=True) + EPSILON)
-
-
-def rotated(values: Float[Array, "token head unit"]) -> Float[Array, "token head unit"]:
-    """Rotary positions: pair j of every head (its units j and j + half) turned by token x BASE^(-j / half).
-
-    So the product of a query and a key depends on how far apart they stand, not on where.
-    """
-    tokens, _, size = values.shape
-    speeds = BASE ** -(np.arange(size // 2) / (size // 2))
-    angles = np.arange(tokens)[:, None, None] * speeds
-    cosine, sine = jnp.asarray(np.cos(angles), values.dtype), jnp.asarray(np.sin(angles), values.dtype)
-    return turned(values, cosine, sine)
-
-
-def turned(
-    values: Float[Array, "*row token head unit"],
-    cosine: Float[Array, "*#row token 1 half"],
-    sine: Float[Array, "*#row token 1 half"],
-) -> Float[Array, "*row token head unit"]:
-    """Each pair of units turned by its angle."""
-    one, other = jnp.split(values, 2, axis=-1)
-    return jnp.concatenate([one * cosine - other * sine, one * sine + other * cosine], axis=-1)
-
-
-def attend(
-    queries: Float[Array, "token head unit"],
-    keys: Float[Array, "token head unit"],
-    values: Float[Array, "token head unit"],
-) -> Float[Array, "token head unit"]:
-    """Softmax attention of each token to itself and those before it."""
-    tokens, _, size = queries.shape
-    scores = jnp.einsum("thu,shu->hts", queries, keys) / size**0.5
-    seen = np.tril(np.ones((tokens, tokens), bool))
-    shares = jax.nn.softmax(jnp.where(seen, scores, -jnp.inf), axis=-1)
-    return jnp.einsum("hts,shu->thu", shares, values)
-
-
-class Block(eqx.Module):
-    """Attention, then a perceptron of one hidden layer; each reads a normed stream and adds to it.
-
-    All heads of a projection are one matrix: optimisers that treat matrices as a whole see it as one.
-    """
-
-    before_attention: Float[Array, " width"]
-    query: Float[Array, "width width"]
-    key: Float[Array, "width width"]
-    value: Float[Array, "width width"]
-    query_scale: Float[Array, " unit"]
-    key_scale: Float[Array, " unit"]
-    mix: Float[Array, "width width"]
-    before_perceptron: Float[Array, " width"]
-    up: Layer
-    down: Layer
-
-    @staticmethod
-    def draw(width: int, heads: int, widening: int, key: Array) -> Block:
-        """A block with fresh weights."""
-        wide = widening * width
-        *square, by_up, by_down = jax.random.split(key, 6)
-        query, by_key, value, mix = (lecun_normal(one, (width, width)) for one in square)
-        return Block(
-            before_attention=jnp.ones(width),
-            query=query,
-            key=by_key,
-            value=value,
-            query_scale=jnp.ones(width // heads),
-            key_scale=jnp.ones(width // heads),
-            mix=mix,
-            before_perceptron=jnp.ones(width),
-            up=Layer(lecun_normal(by_up, (width, wide)), jnp.zeros(wide)),
-            down=Layer(lecun_normal(by_down, (wide, width)), jnp.zeros(width)),
-        )
-
-    def __call__(self, stream: Float[Array, "token width"]) -> Float[Array, "token width"]:
-        heads = (len(stream), -1, len(self.query_scale))
-        read = normed(stream, self.before_attention)
-        queries = rotated(normed((read @ self.query).reshape(heads), self.query_scale))
-        keys = rotated(normed((read @ self.key).reshape(heads), self.key_scale))
-        attended = attend(queries, keys, (read @ self.value).reshape(heads))
-        stream = stream + attended.reshape(stream.shape) @ self.mix
-        wide = jax.nn.relu(normed(stream, self.before_perceptron) @ self.up.weight + self.up.bias)
-        return stream + wide @ self.down.weight + self.down.bias
+def causal_block(block: Block, stream: Float[Array, "token width"]) -> Float[Array, "token width"]:
+    """A block on one sequence in which each token sees itself and those before it."""
+    tokens = len(stream)
+    positions = RotaryEmbedding.first(tokens, len(block.attention.key_scale), stream.dtype)
+    normed = rms_norm(stream, block.norm)
+    # Queries before keys, and the last bias after the sum: `Block` itself does both the other way round, and recorded runs
+    # depend on the order in their last bits.
+    queries = block.attention.queries(normed, positions)
+    stream = stream + block.attention(queries, block.attention.cache(normed, positions), causal(tokens))
+    return stream + matmul(block.mlp.hidden(stream), block.mlp.down.weight) + block.mlp.down.bias
 
 
 class TransformerNetwork(Network):
     """Tokens, blocks, and a readout at the tokens of the inputs.
 
-    Inputs are read in sequences of at most `context`, each behind a task token of its own. So a network that is shown more
-    inputs than it was trained with meets no position that is new to it.
+    Inputs are read in sequences of at most `context`, each behind its own copy of the task token. So a network that sees
+    more inputs than in training meets no new position.
     """
 
-    of_code: Layer
-    of_input: Layer
+    of_code: Linear
+    of_input: Linear
     blocks: tuple[Block, ...]
-    before_readout: Float[Array, " width"]
-    readout: Layer
+    readout_norm: Float[Array, " width"]
+    readout: Linear
     context: int = eqx.field(static=True)
 
     def trace(
@@ -131,25 +51,28 @@ class TransformerNetwork(Network):
         samples = len(inputs)
         length = min(self.context, samples)
         number = math.ceil(samples / length)
-        told = code @ self.of_code.weight + self.of_code.bias
-        shown = inputs @ self.of_input.weight + self.of_input.bias
-        # Pads stand at the end of the last sequence, where no input sees them.
-        stream = jnp.pad(shown, ((0, number * length - samples), (0, 0))).reshape(number, length, -1)
-        stream = jnp.concatenate([jnp.broadcast_to(told, (number, 1, len(told))), stream], axis=1)
+        task_token = self.of_code(code)
+        # Pads are at the end of the last sequence, where no input sees them.
+        padded = jnp.pad(self.of_input(inputs), ((0, number * length - samples), (0, 0)))
+        stream = padded.reshape(number, length, -1)
+        task_tokens = jnp.broadcast_to(task_token, (number, 1, len(task_token)))
+        stream = jnp.concatenate([task_tokens, stream], axis=1)
         sites = {}
-        for place, block in enumerate(self.blocks, start=1):
-            stream = jax.vmap(block)(stream)
+        for index, block in enumerate(self.blocks, start=1):
+            site = f"block {index}"
+            stream = jax.vmap(functools.partial(causal_block, block))(stream)
             flat = stream[:, 1:].reshape(number * length, -1)
-            edited = edit(f"block {place}", flat[:samples])
-            sites[f"block {place}"] = edited
-            tokens = jnp.concatenate([edited, flat[samples:]]).reshape(number, length, -1)
+            sites[site] = edit(site, flat[:samples])
+            tokens = jnp.concatenate([sites[site], flat[samples:]]).reshape(number, length, -1)
             stream = jnp.concatenate([stream[:, :1], tokens], axis=1)
-        read = normed(sites[f"block {len(self.blocks)}"], self.before_readout)
-        return read @ self.readout.weight + self.readout.bias, sites
+        return self.readout(rms_norm(sites[f"block {len(self.blocks)}"], self.readout_norm)), sites
 
 
 class Transformer(Model):
-    """`layers` blocks of `heads` heads on a stream of `width`: pre-norm, rotary positions, normed queries and keys."""
+    """A causal transformer: pre-norm blocks, rotary positions, RMS-normed queries and keys.
+
+    It reads one token for the task's code, then one token for each input.
+    """
 
     kind: Literal["transformer"] = "transformer"
     width: PositiveInt = 256
@@ -157,45 +80,47 @@ class Transformer(Model):
     layers: PositiveInt = 4
     """Number of blocks."""
     heads: PositiveInt = 4
-    """Attention heads of each block; they share the width equally."""
-    widening: PositiveInt = 4
-    """Hidden units of each block's perceptron, as a multiple of the width."""
+    """Attention heads of each block; each has an equal share of the width."""
+    mlp_ratio: PositiveInt = 4
+    """Hidden units of each block's MLP, as a multiple of the width."""
     context: PositiveInt = 8
-    """The most inputs that are read as one sequence; more are read as several. Not more than the recipe has samples:
-    places of a sequence that were never trained would be read badly."""
+    """Inputs in one sequence; more inputs are read as several sequences. At most the recipe's samples, because positions
+    that training never shows would be read badly."""
 
     @model_validator(mode="after")
     def _heads_fit(self) -> Transformer:
         if self.width % self.heads:
             raise ValueError(
-                f"width={self.width} cannot be shared by heads={self.heads}: give a width that is a multiple of heads"
+                f"width={self.width} cannot be divided among heads={self.heads}: choose a width that is a multiple of heads"
             )
         if self.width // self.heads % 2:
             raise ValueError(
-                f"width={self.width} gives each of heads={self.heads} {self.width // self.heads} units: rotary positions "
-                f"turn pairs of units, so give a width that is a multiple of {2 * self.heads}"
+                f"width={self.width} gives each of heads={self.heads} {self.width // self.heads} units, but rotary positions "
+                f"turn pairs of units: choose a width that is a multiple of {2 * self.heads}"
             )
         return self
 
     def check(self, family: Family, encoding: Encoding, samples: int) -> None:
         if self.context > samples:
             raise BadInput(
-                f"The transformer reads {self.context} inputs in a row (context), but training shows {samples} of a task: "
-                "later places would never be trained.",
+                f"The transformer reads {self.context} inputs per sequence (context), but training shows {samples} per task: "
+                "later positions would never be trained.",
                 fix=f"context={samples}, or at least samples={self.context}",
             )
 
     def draw(self, code_size: int, input_size: int, output_size: int, key: Array) -> TransformerNetwork:
         by_code, by_input, by_readout, *by_block = jax.random.split(key, 3 + self.layers)
 
-        def layer(one: Array, features: int, units: int) -> Layer:
-            return Layer(lecun_normal(one, (features, units)), jnp.zeros(units))
+        def block(key: Array) -> Block:
+            keys = jax.random.split(key, 6)
+            attention = Attention.draw(self.width, self.heads, keys[:4])
+            return Block(jnp.ones(self.width), attention, MLPBlock.draw(self.width, self.mlp_ratio, keys[4:]))
 
         return TransformerNetwork(
-            of_code=layer(by_code, code_size, self.width),
-            of_input=layer(by_input, input_size, self.width),
-            blocks=tuple(Block.draw(self.width, self.heads, self.widening, one) for one in by_block),
-            before_readout=jnp.ones(self.width),
-            readout=layer(by_readout, self.width, output_size),
+            of_code=Linear.draw(code_size, self.width, by_code),
+            of_input=Linear.draw(input_size, self.width, by_input),
+            blocks=tuple(map(block, by_block)),
+            readout_norm=jnp.ones(self.width),
+            readout=Linear.draw(self.width, output_size, by_readout),
             context=self.context,
         )

@@ -1,4 +1,4 @@
-"""What a model is trained for."""
+"""Base class of objectives: what a model is trained for, how a step is made and how predictions are made."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FLOAT32 = np.dtype("float32")
 
 
 class TrainState(eqx.Module):
-    """Everything that training changes: what a checkpoint holds."""
+    """Everything that training changes; a checkpoint holds it."""
 
     network: Network
     optimiser: PyTree
@@ -26,17 +26,17 @@ class TrainState(eqx.Module):
 
 
 class Objective(Component, abc.ABC):
-    """The configuration of an objective. Batches have a leading task axis here."""
+    """The configuration of an objective. Batches have a leading task axis."""
 
     serves: ClassVar[TargetKind]
-    """The kind of targets that it is made for."""
+    """The kind of targets that this objective is for."""
 
     def check(self, code_size: int, input_size: int) -> None:
-        """Raise BadInput if it cannot be trained with codes and inputs of these lengths. Cheap: nothing is drawn."""
+        """Raise BadInput if codes and inputs of these lengths do not fit. Cheap: nothing is drawn."""
         return
 
     def check_family(self, family: Family) -> None:
-        """Raise BadInput if it is made for other tasks than those of the family."""
+        """Raise BadInput if the tasks of the family do not fit."""
         return
 
     @abc.abstractmethod
@@ -54,13 +54,30 @@ class Objective(Component, abc.ABC):
         rate: Float[Array, ""],
         precision: np.dtype = FLOAT32,
     ) -> tuple[TrainState, Float[Array, ""]]:
-        """One update, and the loss before it. `optimiser` has unit rate; its updates are scaled by `rate`.
+        """One update.
 
-        Products are computed in `precision`; weights, loss and optimiser stay as they are.
+        Args:
+            state: Network, state of the optimiser, number of the step.
+            codes: The codes of the tasks.
+            batch: The examples of the tasks.
+            key: Of the random numbers of the step.
+            optimiser: At unit learning rate.
+            rate: The learning rate of this step; it scales the updates.
+            precision: Of matrix products. Weights, loss and optimiser stay in float32.
+
+        Returns:
+            The new state, and the loss before the update.
         """
 
     @abc.abstractmethod
     def evaluate(
         self, network: Network, codes: Float[Array, "task code"], batch: Batch, key: Array
     ) -> Float[Array, "task sample output"]:
-        """The network's predictions."""
+        """The network's predictions, as the family scores them.
+
+        Args:
+            network: The network.
+            codes: The codes of the tasks.
+            batch: The examples of the tasks.
+            key: For objectives whose evaluation is random.
+        """

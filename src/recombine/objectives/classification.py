@@ -1,4 +1,4 @@
-"""Supervised classification: cross-entropy of the targets, which are one-hot."""
+"""Supervised classification: cross-entropy with one-hot targets."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ class Classification(Supervised):
     serves: ClassVar[TargetKind] = "classes"
 
     def loss(self, predictions: Float[Array, "task sample output"], batch: Batch) -> Float[Array, ""]:
-        surprise = -jnp.sum(batch.targets * jax.nn.log_softmax(predictions), axis=-1)
-        return jnp.sum(batch.mask * surprise) / jnp.sum(batch.mask)
+        cross_entropy = -jnp.sum(batch.targets * jax.nn.log_softmax(predictions), axis=-1)
+        return jnp.sum(batch.mask * cross_entropy) / jnp.sum(batch.mask)

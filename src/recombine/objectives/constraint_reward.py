@@ -1,4 +1,4 @@
-"""Constraint reward: next-token prediction, and beside it answers that are drawn and reinforced by the constraints that they satisfy."""
+"""Constraint reward: next-token prediction plus REINFORCE on the constraints that sampled answers satisfy."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from recombine.families.problem import Problem as ProblemFamily
 from recombine.families.vocabulary import BEGIN, PAD
 from recombine.models.base import Network
 from recombine.models.sequence import SequenceNetwork
-from recombine.objectives.next_token import NextToken, speaking
+from recombine.objectives.next_token import NextToken, as_sequence_network
 from recombine.problems.base import Problem
 from recombine.problems.power_flow import PowerFlow
 
 LEAST = 1e-3
-"""Added to how much rewards differ, so that where they hardly do, little is made of it."""
+"""Added to the standard deviation of rewards, so that tiny differences are not blown up."""
 
 
 class ConstraintReward(NextToken):
     """Cross-entropy plus `weight` times a policy gradient (REINFORCE).
 
-    Of some tasks of every batch several answers are drawn. An answer's reward is the share of its constraints that it
-    satisfies, its advantage that reward less the mean of the other answers to the same task, in units of how much rewards
-    differ.
+    For some tasks of every batch several answers are sampled. The reward of an answer is the share of constraints that it
+    satisfies. Its advantage is the reward minus the mean of the other answers to the same task, divided by the standard
+    deviation of all rewards.
     """
 
     kind: Literal["constraint-reward"] = "constraint-reward"
     problem: field("problems", Problem) = PowerFlow(solver="batched", text="pairs")  # type: ignore[valid-type]
-    """Whose constraints they are: the family's problem."""
+    """The problem with the constraints; the same as the family's."""
     steps: bool = False
-    """Whether answers have intermediate steps, as the family says."""
+    """Whether answers have intermediate steps; the same as the family's."""
     tolerance: NonNegativeFloat | None = None
-    """How far a constraint that is satisfied may be violated; else the strictest of the problem."""
+    """The violation up to which a constraint counts as satisfied; None for the strictest tolerance of the problem."""
     weight: NonNegativeFloat = 1.0
-    """Of the policy gradient; cross-entropy has weight one."""
+    """Weight of the policy gradient; cross-entropy has weight one."""
     tasks: PositiveInt = 8
-    """Tasks of a batch to which answers are drawn."""
+    """Tasks of a batch for which answers are sampled."""
     draws: int = Field(default=4, ge=2)
-    """Answers that are drawn to each."""
+    """Sampled answers per task."""
 
     def check(self, code_size: int, input_size: int) -> None:
         super().check(code_size, input_size)
@@ -53,77 +53,75 @@ class ConstraintReward(NextToken):
         answer = texts.steps if self.steps else texts.answer
         if (texts.question.length - 1, answer.length) != (code_size, input_size):
             raise BadInput(
-                f"The reward is for questions of {texts.question.length - 1} tokens and answers of {answer.length}, but they "
+                f"The reward needs questions of {texts.question.length - 1} tokens and answers of {answer.length}, but they "
                 f"have {code_size} and {input_size}.",
-                fix="give the objective the problem and the steps of the family",
+                fix="set problem and steps of the objective as in the family",
             )
         if answer.separated:
             raise BadInput(
-                "A reward is computed by the places of digits, which texts with separators do not fix.",
+                "The reward needs digits at fixed places, but texts with separators have none.",
                 fix="objective.problem.text=pairs and the same for the family's problem",
             )
-        if self.spread:
+        if self.random_positions:
             raise BadInput(
-                f"Answers that are drawn for a reward stand at places one after another, got spread={self.spread}.",
-                fix="objective.spread=0",
+                f"Sampled answers have consecutive positions, but the objective has random_positions={self.random_positions}.",
+                fix="objective.random_positions=0",
             )
 
     def check_family(self, family: Family) -> None:
         if not isinstance(family, ProblemFamily):
             raise BadInput(
-                f"Constraints are those of problems; the answers of {family.kind!r} have none.",
+                f"Only the family 'problem' has constraints; the answers of {family.kind!r} have none.",
                 fix="family=problem, or objective=next-token",
             )
         if (self.problem, self.steps) != (family.problem, family.steps):
             raise BadInput(
-                f"The reward is for the constraints of {_named(self.problem, self.steps)}, but the family asks "
+                f"The reward is for the constraints of {_named(self.problem, self.steps)}, but the family has "
                 f"{_named(family.problem, family.steps)}.",
-                fix="give the objective the problem and the steps of the family",
+                fix="set problem and steps of the objective as in the family",
             )
 
     def rewards(
-        self, codes: Float[Array, "answer code"], said: Int[Array, "answer token"]
+        self, codes: Float[Array, "answer code"], tokens: Int[Array, "answer token"]
     ) -> Float[Array, " answer"]:
-        """The share of constraints that each answer satisfies; what needs a number that is none is violated."""
+        """The share of constraints that each answer satisfies. A constraint on a number that cannot be read is violated."""
         texts = self.problem.texts
-        questions = texts.question.read_places(jnp.round(codes).astype(jnp.int32), jnp)
-        numbers = (texts.steps if self.steps else texts.answer).read_places(said, jnp)
+        questions = texts.question.read_positions(jnp.round(codes).astype(jnp.int32), jnp)
+        numbers = (texts.steps if self.steps else texts.answer).read_positions(tokens, jnp)
         answers = numbers[:, np.array(texts.columns)] if self.steps else numbers
         tolerance = self.problem.tolerances[0] if self.tolerance is None else self.tolerance
         return self.problem.satisfied(questions, answers, tolerance, jnp)
 
-    def cost(
-        self, network: Network, codes: Float[Array, "task code"], batch: Batch, key: Array
-    ) -> Float[Array, ""]:
+    def cost(self, network: Network, codes: Float[Array, "task code"], batch: Batch, key: Array) -> Float[Array, ""]:
         by_loss, by_draw = jax.random.split(key)
         asked = jnp.repeat(codes[: self.tasks], self.draws, axis=0)
-        # What is drawn is given: the gradient is that of how likely it was.
-        said = speaking(jax.lax.stop_gradient(network)).generate(asked, key=by_draw)
-        reward = self.rewards(asked, said).reshape(-1, self.draws)
+        # The gradient is that of the log-probabilities, not of the sampling.
+        sampled = as_sequence_network(jax.lax.stop_gradient(network)).generate(asked, key=by_draw)
+        reward = self.rewards(asked, sampled).reshape(-1, self.draws)
         others = (reward.sum(axis=1, keepdims=True) - reward) / (self.draws - 1)
         advantage = ((reward - others) / (jnp.std(reward) + LEAST)).ravel()
-        likely = likelihood(speaking(network), asked, said)
-        counts = said != PAD
-        policy = -jnp.sum(advantage[:, None] * likely * counts) / jnp.sum(counts)
+        chances = log_probabilities(as_sequence_network(network), asked, sampled)
+        counts = sampled != PAD
+        policy = -jnp.sum(advantage[:, None] * chances * counts) / jnp.sum(counts)
         return super().cost(network, codes, batch, by_loss) + self.weight * policy
 
 
 def _named(problem: Problem, steps: bool) -> str:
-    """A problem in words, with what differs from its defaults."""
+    """A problem in words, with the settings that differ from the defaults."""
     given = problem.model_dump(exclude_defaults=True)
     settings = ", ".join(f"{name}={value}" for name, value in given.items() if name != "kind")
-    return f"{problem.kind} ({settings or 'as it is by default'}) {'with' if steps else 'without'} steps"
+    return f"{problem.kind} ({settings or 'with default settings'}) {'with' if steps else 'without'} steps"
 
 
-def likelihood(
-    network: SequenceNetwork, codes: Float[Array, "answer code"], said: Int[Array, "answer token"]
+def log_probabilities(
+    network: SequenceNetwork, codes: Float[Array, "answer code"], tokens: Int[Array, "answer token"]
 ) -> Float[Array, "answer token"]:
-    """The log-probability of each token that was drawn, given those before it."""
-    first = jnp.full_like(said[:, :1], BEGIN)
-    shown = jnp.concatenate([first, said[:, :-1]], axis=1).astype(codes.dtype)
-    # In full precision, whatever the products are computed in, as the loss is.
-    expected = network.tasks(codes, shown[:, None]).astype(jnp.float32).reshape(*said.shape, -1)
-    # Neither is ever drawn.
-    expected = expected.at[..., PAD].set(-jnp.inf).at[..., BEGIN].set(-jnp.inf)
-    chosen = jnp.take_along_axis(jax.nn.log_softmax(expected), said[..., None], axis=-1)[..., 0]
-    return jnp.where(said == PAD, 0.0, chosen)
+    """The log-probability of each sampled token, given those before it."""
+    first = jnp.full_like(tokens[:, :1], BEGIN)
+    shown = jnp.concatenate([first, tokens[:, :-1]], axis=1).astype(codes.dtype)
+    # In float32, like the loss, whatever the precision of products.
+    logits = network.tasks(codes, shown[:, None]).astype(jnp.float32).reshape(*tokens.shape, -1)
+    # These two are never sampled.
+    logits = logits.at[..., PAD].set(-jnp.inf).at[..., BEGIN].set(-jnp.inf)
+    chosen = jnp.take_along_axis(jax.nn.log_softmax(logits), tokens[..., None], axis=-1)[..., 0]
+    return jnp.where(tokens == PAD, 0.0, chosen)

@@ -1,4 +1,4 @@
-"""A loss over answers of many lengths, in groups of like length: what no answer of a group needs is not computed."""
+"""A loss over answers of many lengths, computed in groups of similar length, so that fewer pads are computed."""
 
 from __future__ import annotations
 
@@ -15,24 +15,27 @@ from recombine.families.vocabulary import PAD
 from recombine.models.base import Network
 
 CUTS = 4
-"""A group is as long as the longest answer, or three quarters, a half or a quarter of that: each is compiled apart."""
+"""A group has the full length, or three quarters, a half or a quarter of it. Each length is compiled separately."""
 
 Cost = Callable[[Network, Float[Array, "task code"], Batch, Array], Float[Array, ""]]
 """The mean loss over the tokens of a batch."""
 
 
 def grouped(
-    cost: Cost,
-    groups: int,
-    network: Network,
-    codes: Float[Array, "task code"],
-    batch: Batch,
-    key: Array,
+    cost: Cost, groups: int, network: Network, codes: Float[Array, "task code"], batch: Batch, key: Array
 ) -> Float[Array, ""]:
-    """The cost of a batch: tasks sorted by length, in so many groups, one after another, each with its gradient.
+    """The cost of a batch, computed in groups of tasks of similar length.
 
-    Which cut a group has is known when it is computed and not before. Loops and branches of that kind have no gradient backwards, so it is
-    made forwards.
+    The length of a group is known only at run time. JAX cannot differentiate such branches inside a loop in reverse mode,
+    so each group computes its gradient together with its cost.
+
+    Args:
+        cost: The cost of a batch of any length.
+        groups: Number of groups; it divides the number of tasks.
+        network: The network.
+        codes: The codes of the tasks.
+        batch: The examples of the tasks.
+        key: Of the random numbers.
     """
     weights, static = eqx.partition(network, eqx.is_inexact_array)
     tokens = jnp.sum((batch.targets != PAD) * batch.mask[..., None], axis=(1, 2))
@@ -45,22 +48,22 @@ def grouped(
     which = jnp.searchsorted(jnp.asarray(cuts), jnp.max(longest[order].reshape(groups, -1), axis=1))
 
     def of_group(size: int) -> Callable[..., tuple[Float[Array, ""], PyTree]]:
-        def one(weights: PyTree, codes: Array, batch: Batch, shares: Array, key: Array) -> Array:
-            less = eqx.tree_at(
-                lambda one: (one.inputs, one.targets),
+        def group_cost(weights: PyTree, codes: Array, batch: Batch, shares: Array, key: Array) -> Array:
+            shorter = eqx.tree_at(
+                lambda batch: (batch.inputs, batch.targets),
                 batch,
                 (batch.inputs[..., :size], batch.targets[..., :size]),
             )
-            return jnp.sum(shares) * cost(eqx.combine(weights, static), codes, less, key)
+            return jnp.sum(shares) * cost(eqx.combine(weights, static), codes, shorter, key)
 
-        return jax.value_and_grad(one)
+        return jax.value_and_grad(group_cost)
 
     branches = [of_group(size) for size in cuts]
 
     def sums(weights: PyTree) -> tuple[Float[Array, ""], PyTree]:
-        def add(sofar: PyTree, given: tuple[PyTree, Int[Array, ""], Array]) -> tuple[PyTree, None]:
+        def add(total: PyTree, given: tuple[PyTree, Int[Array, ""], Array]) -> tuple[PyTree, None]:
             part, cut, key = given
-            return jax.tree.map(jnp.add, sofar, jax.lax.switch(cut, branches, weights, *part, key)), None
+            return jax.tree.map(jnp.add, total, jax.lax.switch(cut, branches, weights, *part, key)), None
 
         nothing = jax.tree.map(jnp.zeros_like, (jnp.zeros(()), weights))
         return jax.lax.scan(add, nothing, (parts, which, jax.random.split(key, groups)))[0]

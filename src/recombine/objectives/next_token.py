@@ -20,95 +20,91 @@ from recombine.objectives.supervised import Supervised
 
 
 class NextToken(Supervised):
-    """Mean cross-entropy over the tokens of a batch. Evaluation is free-running: the network goes on from its own words."""
+    """Mean cross-entropy over the tokens of a batch. Evaluation is free-running: the network continues its own tokens."""
 
     kind: Literal["next-token"] = "next-token"
     serves: ClassVar[TargetKind] = "tokens"
-    spread: NonNegativeInt = 0
-    """Tokens stand at random places below this number, in order, instead of one after another: else distances that only
-    longer sequences have would never be trained. 0 turns it off."""
-    prompts: NonNegativeInt = 0
-    """Tokens of the longest prompt that training meets, so that it does not pay for pads; 0 where it meets the longest of all."""
-    answers: NonNegativeInt = 0
-    """The same for answers, their END included."""
-    groups: NonNegativeInt = 0
-    """A batch is sorted by the length of its answers and computed in so many groups (the greatest number that divides both
-    this and the batch), so that the short ones do not pay for the pads that the long ones bring. 0 for all at once."""
+    random_positions: NonNegativeInt = 0
+    """Tokens have random ascending positions below this number, instead of 0, 1, ...: otherwise distances that only longer
+    sequences have would never be trained. 0 turns it off."""
+    prompt_length: NonNegativeInt = 0
+    """Tokens of the longest prompt in training, so that training computes no needless pads; 0 for the family's longest."""
+    answer_length: NonNegativeInt = 0
+    """The same for answers, with END."""
+    length_groups: NonNegativeInt = 0
+    """A batch is sorted by the length of its answers and computed in this number of groups (or the largest number that
+    divides both this and the batch), so that short answers need fewer pads. 0 for one group."""
 
-    later: ClassVar[frozenset[str]] = frozenset({"prompts", "answers", "groups"})
+    later: ClassVar[frozenset[str]] = frozenset({"prompt_length", "answer_length", "length_groups"})
 
     def check(self, code_size: int, input_size: int) -> None:
         most = code_size + input_size
-        if 0 < self.spread < most:
+        if 0 < self.random_positions < most:
             raise BadInput(
-                f"spread={self.spread} places are too few for prompts and answers of up to {most} tokens.",
-                fix=f"spread={2 * most}, or 0 for places one after another",
+                f"random_positions={self.random_positions} positions are too few for prompts and answers of up to {most} tokens.",
+                fix=f"random_positions={2 * most}, or 0 for consecutive positions",
             )
 
-    def cost(
-        self, network: Network, codes: Float[Array, "task code"], batch: Batch, key: Array
-    ) -> Float[Array, ""]:
-        groups = math.gcd(len(codes), self.groups)
-        if self.groups < 2 or groups < 2:
+    def cost(self, network: Network, codes: Float[Array, "task code"], batch: Batch, key: Array) -> Float[Array, ""]:
+        groups = math.gcd(len(codes), self.length_groups)
+        if self.length_groups < 2 or groups < 2:
             return super().cost(network, codes, batch, key)
         return grouped(super().cost, groups, network, codes, batch, key)
 
     def loss(self, predictions: Float[Array, "task sample output"], batch: Batch) -> Float[Array, ""]:
-        targets, lost = cut(jnp.round(batch.targets).astype(jnp.int32), self.answers)
-        expected = predictions.reshape(*targets.shape, -1)
-        surprise = -jnp.take_along_axis(jax.nn.log_softmax(expected), targets[..., None], axis=-1)[..., 0]
+        targets, lost = cut(jnp.round(batch.targets).astype(jnp.int32), self.answer_length)
+        logits = predictions.reshape(*targets.shape, -1)
+        cross_entropy = -jnp.take_along_axis(jax.nn.log_softmax(logits), targets[..., None], axis=-1)[..., 0]
         counts = (targets != PAD) * batch.mask[..., None]
-        # A run that would lose words fails, instead of learning something else.
-        return jnp.where(lost, jnp.nan, jnp.sum(counts * surprise) / jnp.maximum(jnp.sum(counts), 1))
+        # A run that would lose tokens fails instead of learning something else.
+        return jnp.where(lost, jnp.nan, jnp.sum(counts * cross_entropy) / jnp.maximum(jnp.sum(counts), 1))
 
     def predict(
         self, network: Network, codes: Float[Array, "task code"], batch: Batch, key: Array
     ) -> Float[Array, "task sample output"]:
-        network = speaking(network)
-        most = codes.shape[1] + network.longest
-        codes, lost = cut(codes, self.prompts)
-        inputs = batch.inputs[..., : self.answers or None]
-        if self.spread:
+        network = as_sequence_network(network)
+        most = codes.shape[1] + network.longest_answer
+        codes, lost = cut(codes, self.prompt_length)
+        inputs = batch.inputs[..., : self.answer_length or None]
+        if self.random_positions:
             real = jnp.sum(codes != PAD, axis=1) + jnp.max(jnp.sum(inputs != PAD, axis=2), axis=1)
-            by_number, by_place = jax.random.split(key)
-            # As if the sequence were the beginning of a longer one, of any length: so short ones meet the distances of
-            # long ones.
+            by_number, by_position = jax.random.split(key)
+            # As if the sequence were the beginning of a longer one of random length, so that short sequences have the
+            # distances of long ones.
             number = jax.random.randint(by_number, (len(codes),), real, most + 1)
-            expected = network.tasks(codes, inputs, self._steps(by_place, number, most))
+            logits = network.tasks(codes, inputs, self._positions(by_position, number, most))
         else:
-            expected = network.tasks(codes, inputs)
-        return jnp.where(lost, jnp.nan, expected)
+            logits = network.tasks(codes, inputs)
+        return jnp.where(lost, jnp.nan, logits)
 
     def evaluate(
         self, network: Network, codes: Float[Array, "task code"], batch: Batch, key: Array
     ) -> Float[Array, "task sample output"]:
-        network = speaking(network)
-        most = codes.shape[1] + network.longest
-        steps = self._steps(key, jnp.full(len(codes), most), most) if self.spread else None
-        answers = network.answers(codes, steps).astype(batch.targets.dtype)
-        # There is one answer to a prompt, however many examples a task has.
+        network = as_sequence_network(network)
+        most = codes.shape[1] + network.longest_answer
+        steps = self._positions(key, jnp.full(len(codes), most), most) if self.random_positions else None
+        answers = network.generate_vmappable(codes, steps).astype(batch.targets.dtype)
+        # A prompt has one answer, so all examples of a task have the same.
         return jnp.broadcast_to(answers[:, None], batch.targets.shape)
 
-    def _steps(self, key: Array, number: Int[Array, " task"], most: int) -> Int[Array, "task place"]:
-        """For each task so many of `most` places, drawn without repetition, in order. Those behind them are never asked for."""
+    def _positions(self, key: Array, number: Int[Array, " task"], most: int) -> Int[Array, "task place"]:
+        """Random ascending positions for the first `number` of `most` tokens of each task. The others are never used."""
 
-        def one(key: Array, number: Array) -> Array:
-            places = jax.random.permutation(key, self.spread)[:most]
-            return jnp.sort(jnp.where(jnp.arange(most) < number, places, self.spread))
+        def of_task(key: Array, number: Array) -> Array:
+            positions = jax.random.permutation(key, self.random_positions)[:most]
+            return jnp.sort(jnp.where(jnp.arange(most) < number, positions, self.random_positions))
 
-        return jax.vmap(one)(jax.random.split(key, len(number)), number)
+        return jax.vmap(of_task)(jax.random.split(key, len(number)), number)
 
 
-def cut(
-    tokens: Float[Array, "*batch token"] | Int[Array, "*batch token"], most: int
-) -> tuple[Array, Bool[Array, ""]]:
-    """The first `most` tokens of each sequence (0: all), and whether any word stood behind them."""
+def cut(tokens: Float[Array, "*batch token"] | Int[Array, "*batch token"], most: int) -> tuple[Array, Bool[Array, ""]]:
+    """The first `most` tokens of each sequence (0: all), and whether this cuts off any real token."""
     if not most:
         return tokens, jnp.zeros((), bool)
     return tokens[..., :most], jnp.any(tokens[..., most:] != PAD)
 
 
-def speaking(network: Network) -> SequenceNetwork:
-    """The network, as one that answers in tokens."""
-    assert isinstance(network, SequenceNetwork)  # A run's configuration is refused otherwise.
+def as_sequence_network(network: Network) -> SequenceNetwork:
+    """The network, typed as one that generates tokens."""
+    assert isinstance(network, SequenceNetwork)  # The configuration of a run guarantees it.
     return network

@@ -1,98 +1,100 @@
-"""What an audit of images says: plain records, each number with its interval."""
+"""The findings of an audit of images: plain records, each number with its interval."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any
 
+from recombine import _html
 from recombine.audit.findings import Audit
+from recombine.plain import plain
 from recombine.stats.intervals import Interval
 
 
 @dataclasses.dataclass(frozen=True)
 class SiteFinding:
-    """How well a place can be read off one block at one point of the schedule."""
+    """The accuracy of probes for a slot at one block and one point of the schedule."""
 
     block: str
     time: str
     place: str
     validation: float
-    """On the prompts on which sites are chosen."""
+    """On the prompts that choose the site."""
     test: float
-    """On prompts that had no say in anything. Both: accuracy, balanced over answers."""
+    """On prompts that were used for nothing else. Both are balanced accuracies."""
 
 
 @dataclasses.dataclass(frozen=True)
 class PlaceFinding:
-    """A place (a slot, or all concepts of a set) at the site that was chosen on validation prompts."""
+    """A slot (or all concepts of a set) at the site that was chosen on validation prompts."""
 
     place: str
     block: str
     time: str
     score: Interval
-    """On test prompts."""
+    """Balanced accuracy on test prompts."""
     chance: float
     control: float
-    """The same with labels dealt out to prompts at random."""
+    """The same with labels assigned to prompts at random."""
     selectivity: float
     text: Interval | None
-    """The same from the text encoder alone; None where none was seen."""
+    """The same from the text encoder alone; None if none was recorded."""
     text_encoder: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
 class ConceptFinding:
-    """One concept."""
+    """One concept: its success and its decodability."""
 
     place: str
     concept: str
     prompts: int
     images: int
-    """Those that were judged for it."""
+    """Images that were judged for it."""
     success: Interval | None
-    """How often it was right, over prompts."""
+    """The share of images that show it, over prompts."""
     decodability: float
-    """How often it was read where it was asked for, on prompts that the probe was not fitted on."""
+    """The recall of the probe on prompts that it was not fitted on."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Point:
-    """One combination."""
+class CombinationFinding:
+    """One combination: its decodability, its rivals and its success."""
 
     prompt: str
     """The name of its folder."""
     text: str
     decodability: float
-    """The mean over its concepts of the log-probability of the truth, by probes that were fitted on other prompts."""
+    """The mean log-probability of its true concepts, by probes fitted on other prompts."""
     from_text: float
     frequency: float
-    """The mean over its concepts of the logarithm of the share of prompts that hold it."""
+    """The mean over its concepts of the log share of prompts that contain the concept."""
     success: float
     fold: int
     related: bool
-    """Whether it takes part in the relation: those on which sites were chosen do not."""
+    """It is part of the relation. Prompts that chose the site are not."""
     concepts: tuple[str, ...] = ()
-    """What it is made of."""
+    """Its concepts."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Relation:
-    """Decodability and success over combinations."""
+    """The relation of decodability and success over combinations."""
 
     combinations: int
     plain: Interval | None
-    """Rank correlation; None where it cannot be had."""
+    """Rank correlation; None if it cannot be computed."""
     rivals: dict[str, Interval]
-    """Of each rival its own correlation with success."""
+    """The correlation of each rival explanation with success."""
     partial: dict[str, Interval]
-    """That of decodability, with a rival held still; under `all`, with all of them."""
+    """The correlation of decodability with success, controlled for each rival; under `all`, for all of them."""
     verdict: str
     notes: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
 class Joint:
-    """Whether all concepts come together as often as the product of how often each comes."""
+    """The joint success of all concepts, compared with the product of their single successes."""
 
     combinations: int
     joint: Interval
@@ -103,31 +105,31 @@ class Joint:
 
 @dataclasses.dataclass(frozen=True)
 class SetFinding:
-    """All that is said of one set of prompts."""
+    """All findings about one set of prompts."""
 
     name: str
     kind: str
     prompts: int
     combinations: int
-    """In the whole space."""
+    """Combinations in the whole space."""
     images: int
     judged: int
     success: Interval | None
-    """Over prompts."""
+    """Mean over prompts."""
     sites: tuple[SiteFinding, ...]
     places: tuple[PlaceFinding, ...]
     concepts: tuple[ConceptFinding, ...]
-    points: tuple[Point, ...]
+    points: tuple[CombinationFinding, ...]
     relation: Relation
     joint: Joint | None
     table: Audit | None
-    """The audit of the table of successes: parts or combination, the lowest ones, what to do."""
+    """The audit of the table of successes: parts or combination, lowest scores, advice."""
     notes: tuple[str, ...]
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class ImagesAudit:
-    """The whole of it."""
+    """The findings of an audit of a text-to-image pipeline."""
 
     pipeline: str
     kind: str
@@ -136,9 +138,21 @@ class ImagesAudit:
     judge: str
     sets: tuple[SetFinding, ...]
     relation: Relation | None
-    """Over all sets, within each; None where there is one."""
+    """The relation within sets, over all sets; None for a single set."""
     notes: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        sets = ", ".join(f"{plain(finding.name)} ({finding.prompts} prompts)" for finding in self.sets)
+        return f"ImagesAudit({plain(self.pipeline)!r}, judge={plain(self.judge)!r}, sets: {sets})"
+
+    def _repr_html_(self) -> str:
+        rates = ["" if each.success is None else f"{each.success.estimate:.2f}" for each in self.sets]
+        rows = [
+            (each.name, each.images, rate, each.relation.verdict) for each, rate in zip(self.sets, rates, strict=True)
+        ]
+        columns = ["set", "images", "success", "decodability and success"]
+        return _html.card(f"{self.pipeline}: {self.kind}", _html.table(columns, rows), _html.listing(self.notes))
+
     def record(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """The findings as a JSON record."""
         return dataclasses.asdict(self)

@@ -1,4 +1,4 @@
-"""A text-to-image pipeline from a local folder: safetensors only, no code from the folder, no network."""
+"""Loads a text-to-image pipeline from a local folder: safetensors only, no code from the folder, no network."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from recombine.errors import BadInput
+from recombine.errors import BadInput, MissingPackage
 
 INDEX = "model_index.json"
 UNSAFE = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".msgpack", ".h5")
-"""Endings of weights that are pickled, or that PyTorch does not read."""
+"""Suffixes of weights that are pickled, or that PyTorch does not read."""
 LIBRARIES = ("diffusers", "transformers")
 PRECISIONS = ("auto", "float32", "float16", "bfloat16")
 DENOISERS = ("unet", "transformer")
-"""What is called at every step."""
+"""Names of the networks that are called at every step."""
 LARGEST_HEADER = 1 << 24
-"""Bytes of a header of weights that are read."""
+"""Most bytes of a header of weights that are read."""
 SAMPLES, SAMPLE = 32, 1 << 16
-"""So many pieces of so many bytes, spread over a weights file, tell pipelines of one shape apart."""
+"""Number and size of the samples of a weights file: they distinguish pipelines of the same architecture."""
 OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 
 
 @dataclasses.dataclass(frozen=True)
-class Loaded:
-    """A pipeline, ready to be called."""
+class LoadedPipeline:
+    """A pipeline that is ready to be called."""
 
     pipe: Any
     folder: Path
     denoiser: str
-    """The name of what is called at every step."""
+    """The name of the network that is called at every step."""
     parameters: tuple[str, ...]
-    """Those of the pipeline's call."""
+    """The parameters of the pipeline's call."""
     precision: str
     device: str
 
@@ -51,17 +51,17 @@ class Loaded:
 
 
 def require_diffusers() -> tuple[Any, Any, Any]:
-    """PyTorch, diffusers and transformers, told to stay off the network, or an error that says how to get them."""
+    """Import PyTorch, diffusers and transformers in offline mode. Raise `MissingPackage` if they are not installed."""
     os.environ.update(dict.fromkeys(OFFLINE, "1"))  # They are read on import.
     try:
-        found = tuple(importlib.import_module(name) for name in ("torch", "diffusers", "transformers"))
+        modules = tuple(importlib.import_module(name) for name in ("torch", "diffusers", "transformers"))
     except ImportError as error:
-        raise BadInput(
-            f"Pipelines need diffusers and what belongs to it: {error}.",
-            fix="pip install 'recombine[diffusers]'; for a CPU install PyTorch's CPU build before (the default wheels "
-            "carry gigabytes for accelerators)",
+        raise MissingPackage(
+            f"Pipelines need the extra `diffusers`: {error}.",
+            fix="pip install 'recombine[diffusers]'; on a CPU install PyTorch's CPU build first (the default wheels "
+            "contain gigabytes for accelerators)",
         ) from None
-    torch, diffusers, transformers = found
+    torch, diffusers, transformers = modules
     for library in (diffusers, transformers):
         library.utils.logging.set_verbosity_error()
         library.utils.logging.disable_progress_bar()
@@ -70,13 +70,23 @@ def require_diffusers() -> tuple[Any, Any, Any]:
 
 def load_pipeline(
     folder: str | Path, *, device: str = "auto", precision: str = "auto", offload: bool = False
-) -> Loaded:
-    """The pipeline of a folder on a device. BadInput, before anything is loaded, where it is none or not safe."""
+) -> LoadedPipeline:
+    """Load a pipeline. Raise `BadInput` before loading anything if the folder is no pipeline or is not safe.
+
+    Args:
+        folder: The folder that `pipe.save_pretrained` or `hf download` made.
+        device: cpu, cuda, mps, or auto.
+        precision: float32, float16, bfloat16, or auto.
+        offload: Keep parts of the pipeline in main memory while they are not used.
+
+    Returns:
+        The pipeline on its device.
+    """
     folder = Path(folder)
     index = check_folder(folder)
     torch, diffusers, _ = require_diffusers()
     for name, library in components(index).items():
-        # Some parts of diffusers' pipelines are named by the pipeline. Anything else would be imported from anywhere.
+        # Some components belong to a pipeline module of diffusers. Any other module could be imported from anywhere.
         if library not in (*LIBRARIES, None) and not hasattr(diffusers.pipelines, str(library)):
             raise BadInput(
                 f"The component {name} in {folder} is of {library!r}, which is not loaded.",
@@ -90,7 +100,7 @@ def load_pipeline(
         )
     device = chosen_device(torch, device)
     if offload and device == "cpu":
-        raise BadInput("--offload is for an accelerator, and there is none.", fix="leave it out")
+        raise BadInput("--offload needs an accelerator, and there is none.", fix="leave --offload out")
     precision = chosen_precision(precision, device, denoiser)
     pipe = _loaded(folder, index, diffusers, getattr(torch, precision))
     parameters = _parameters(pipe)
@@ -100,20 +110,20 @@ def load_pipeline(
             pipe.enable_model_cpu_offload(device=device)
         else:
             pipe.to(device)
-    return Loaded(pipe, folder, denoiser, parameters, precision, device)
+    return LoadedPipeline(pipe, folder, denoiser, parameters, precision, device)
 
 
 @contextlib.contextmanager
 def placing(what: str, device: str, fix: str) -> Iterator[None]:
-    """BadInput where something does not go onto a device, most often for want of memory."""
+    """Raise `BadInput` if something does not fit on a device, usually because of its memory."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:
-        raise BadInput(f"{what} does not go onto {device}: {_first_line(error)}", fix=fix) from error
+        raise BadInput(f"{what} does not fit on {device}: {_first_line(error)}", fix=fix) from error
 
 
 def free_memory() -> None:
-    """Gives back what a pipeline that nobody holds any more had on an accelerator."""
+    """Free the memory of pipelines that are no longer used."""
     gc.collect()
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
@@ -123,11 +133,11 @@ def free_memory() -> None:
 def _loaded(folder: Path, index: dict[str, Any], diffusers: Any, precision: Any) -> Any:
     try:
         with warnings.catch_warnings():
-            # Newer versions would have another name for the precision, older ones do not know it.
+            # Newer versions prefer another name for the precision, which older ones do not know.
             warnings.simplefilter("ignore", FutureWarning)
             return diffusers.DiffusionPipeline.from_pretrained(
                 str(folder),
-                # Components that are known to be missing must be named so.
+                # Components that are left out on purpose must be named.
                 **{name: None for name, library in components(index).items() if library is None},
                 **({"variant": "fp16"} if _only_variant(folder, index) else {}),
                 torch_dtype=precision,
@@ -137,23 +147,23 @@ def _loaded(folder: Path, index: dict[str, Any], diffusers: Any, precision: Any)
     except Exception as error:
         raise BadInput(
             f"The pipeline in {folder} cannot be loaded: {_first_line(error)}",
-            fix="load it with diffusers' DiffusionPipeline.from_pretrained, and save it anew with save_pretrained",
+            fix="load it with diffusers' DiffusionPipeline.from_pretrained, and save it again with save_pretrained",
         ) from error
 
 
 def _parameters(pipe: Any) -> tuple[str, ...]:
-    """What its call takes; BadInput if it does not make images from text alone."""
+    """The parameters of its call. Raise `BadInput` if it does not make images from text alone."""
     parameters = inspect.signature(type(pipe).__call__).parameters
     needed = [
         name
-        for name, one in parameters.items()
-        if one.default is one.empty
+        for name, parameter in parameters.items()
+        if parameter.default is parameter.empty
         and name not in ("self", "prompt")
-        and one.kind is one.POSITIONAL_OR_KEYWORD
+        and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
     ]
     if "prompt" not in parameters or needed:
         raise BadInput(
-            f"{type(pipe).__name__} makes no images from text alone"
+            f"{type(pipe).__name__} does not make images from text alone"
             + (f": it needs {', '.join(needed)}." if needed else ": it takes no prompt."),
             fix="give a text-to-image pipeline",
         )
@@ -161,7 +171,7 @@ def _parameters(pipe: Any) -> tuple[str, ...]:
 
 
 def components(index: dict[str, Any]) -> dict[str, str | None]:
-    """The library of each component; None for those that are left out."""
+    """The library of each component; None if the component is left out."""
     return {
         name: value[0]
         for name, value in index.items()
@@ -170,11 +180,11 @@ def components(index: dict[str, Any]) -> dict[str, str | None]:
 
 
 def check_folder(folder: Path) -> dict[str, Any]:
-    """What the folder says of itself; BadInput if it is no pipeline, or one that would run code on loading."""
+    """The index of a pipeline folder. Raise `BadInput` if it is no pipeline, or would run code when loaded."""
     if not (folder / INDEX).is_file():
-        what = "is no folder" if not folder.is_dir() else f"has no {INDEX}"
+        what = "is not a folder" if not folder.is_dir() else f"has no {INDEX}"
         raise BadInput(
-            f"{folder} {what}: a pipeline that diffusers saved was expected.",
+            f"{folder} {what}: expected a pipeline that diffusers saved.",
             fix="give the folder into which pipe.save_pretrained(FOLDER) wrote it, or that `hf download` made",
         )
     try:
@@ -182,10 +192,10 @@ def check_folder(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise BadInput(f"{folder / INDEX} cannot be read: {error}.") from error
     if not isinstance(index, dict) or not index.get("_class_name"):
-        raise BadInput(f"{folder / INDEX} names no pipeline.", fix="save the pipeline anew")
+        raise BadInput(f"{folder / INDEX} names no pipeline.", fix="save the pipeline again")
     if not isinstance(index["_class_name"], str):
         raise BadInput(
-            f"The pipeline in {folder} comes with code of its own, which is not run.",
+            f"The pipeline in {folder} contains its own code, which is not run.",
             fix="use a pipeline that is part of diffusers",
         )
     for name, library in components(index).items():
@@ -195,53 +205,53 @@ def check_folder(folder: Path) -> dict[str, Any]:
 
 
 def _check_component(folder: Path, name: str, library: str) -> None:
-    place = folder / name
-    if (folder / f"{library}.py").exists() or (place.is_dir() and list(place.glob("*.py"))):
+    path = folder / name
+    if (folder / f"{library}.py").exists() or (path.is_dir() and list(path.glob("*.py"))):
         raise BadInput(
-            f"The component {name} in {folder} comes with code of its own, which is not run.",
+            f"The component {name} in {folder} contains its own code, which is not run.",
             fix=f"use components of {' and '.join(LIBRARIES)}",
         )
-    if place.is_dir():
-        _check_records(place, f"The component {name} in {folder}")
-    files = [one for one in place.glob("*") if one.is_file()] if place.is_dir() else []
-    unsafe = sorted(one.name for one in files if one.suffix in UNSAFE)
-    if unsafe and not any(one.suffix == ".safetensors" for one in files):
+    if path.is_dir():
+        _check_records(path, f"The component {name} in {folder}")
+    files = [file for file in path.glob("*") if file.is_file()] if path.is_dir() else []
+    unsafe = sorted(file.name for file in files if file.suffix in UNSAFE)
+    if unsafe and not any(file.suffix == ".safetensors" for file in files):
         raise BadInput(
-            f"The weights of {name} in {folder} are {unsafe[0]}, which may hold code: only safetensors are read.",
-            fix="download the safetensors of the same pipeline; or load it where you trust it, and save it with "
+            f"The weights of {name} in {folder} are {unsafe[0]}, which may contain code: only safetensors are read.",
+            fix="download the safetensors of the same pipeline; or, if you trust it, load it and save it with "
             "pipe.save_pretrained(FOLDER, safe_serialization=True)",
         )
 
 
-def _check_records(place: Path, what: str) -> None:
-    """BadInput where a JSON file points to weights elsewhere, or to code."""
-    check_adapter(place, what)
-    for path in sorted(place.rglob("*.json")):
+def _check_records(folder: Path, what: str) -> None:
+    """Raise `BadInput` if a JSON file refers to weights elsewhere, or to code."""
+    check_adapter(folder, what)
+    for path in sorted(folder.rglob("*.json")):
         try:
             text = path.read_text(encoding="utf-8")
             record = json.loads(text) if "auto_map" in text else {}
         except (OSError, ValueError) as error:
-            raise BadInput(f"{path} cannot be read: {error}.", fix="download or save it anew") from error
+            raise BadInput(f"{path} cannot be read: {error}.", fix="download or save it again") from error
         if isinstance(record, dict) and record.get("auto_map"):
             raise BadInput(
-                f"{what} names code of its own in {path.name} (auto_map), which is not run.",
+                f"{what} refers to its own code in {path.name} (auto_map), which is not run.",
                 fix=f"use components of {' and '.join(LIBRARIES)}",
             )
 
 
-def check_adapter(place: Path, what: str) -> None:
-    """BadInput where there is an adapter: its base would be looked for elsewhere."""
-    if any(place.rglob("adapter_config.json")):
+def check_adapter(folder: Path, what: str) -> None:
+    """Raise `BadInput` if there is an adapter: its base model would be loaded from elsewhere."""
+    if any(folder.rglob("adapter_config.json")):
         raise BadInput(
-            f"{what} is an adapter (adapter_config.json), whose base lies elsewhere.",
-            fix="merge the adapter into its base, and save the whole",
+            f"{what} is an adapter (adapter_config.json), whose base model is elsewhere.",
+            fix="merge the adapter into its base model, and save the result",
         )
 
 
 def fingerprint(folder: Path) -> str:
-    """A hash of what the folder says, of the headers of its weights and of samples spread over them.
+    """A hash of a model folder: its text files, the headers of its weights, and samples of the weights.
 
-    Whole weights would take minutes to read.
+    Reading all weights would take minutes.
     """
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
@@ -257,7 +267,7 @@ def fingerprint(folder: Path) -> str:
 
 
 def _sampled(digest: Any, file: Any, size: int) -> None:
-    """The header of a safetensors file, and pieces from its beginning to its end."""
+    """Hash the header of a safetensors file, and samples from its beginning to its end."""
     header = file.read(8)
     digest.update(header + file.read(min(int.from_bytes(header, "little"), LARGEST_HEADER)))
     for number in range(SAMPLES):
@@ -266,7 +276,7 @@ def _sampled(digest: Any, file: Any, size: int) -> None:
 
 
 def chosen_device(torch: Any, device: str) -> str:
-    """The device; of its own accord an accelerator, if PyTorch sees one."""
+    """The device. `auto` is an accelerator if PyTorch finds one."""
     if device == "auto":
         if torch.cuda.is_available():
             return "cuda"
@@ -275,13 +285,13 @@ def chosen_device(torch: Any, device: str) -> str:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
         raise BadInput(
-            f"The device {device!r} is not there: {_first_line(error)}", fix="--device cpu, or cuda, or mps"
+            f"The device {device!r} is not available: {_first_line(error)}", fix="--device cpu, or cuda, or mps"
         ) from error
     return device
 
 
 def chosen_precision(precision: str, device: str, denoiser: str) -> str:
-    """The precision; of its own accord 32 bits on a CPU, and elsewhere the 16 bits that the kind is usually run with."""
+    """The precision. `auto` is 32 bits on a CPU; on accelerators, the usual 16 bits of the kind of network."""
     if precision not in PRECISIONS:
         raise BadInput(f"There is no precision {precision!r}.", fix=f"one of {', '.join(PRECISIONS)}")
     if precision != "auto":
@@ -292,12 +302,10 @@ def chosen_precision(precision: str, device: str, denoiser: str) -> str:
 
 
 def _only_variant(folder: Path, index: dict[str, Any]) -> bool:
-    """Whether the weights of some component are there in half precision only."""
+    """The weights of some component exist in half precision only."""
     for name in index:
-        files = (
-            [one.name for one in (folder / name).glob("*.safetensors")] if (folder / name).is_dir() else []
-        )
-        if files and all(".fp16." in one for one in files):
+        files = [file.name for file in (folder / name).glob("*.safetensors")] if (folder / name).is_dir() else []
+        if files and all(".fp16." in file for file in files):
             return True
     return False
 

@@ -1,4 +1,4 @@
-"""What is collected already, from a table or a list, and combinations as they are written out."""
+"""Collected combinations: read from a table or a list, and written back."""
 
 from __future__ import annotations
 
@@ -14,31 +14,34 @@ import numpy as np
 from jaxtyping import Int
 
 from recombine.errors import BadInput, did_you_mean
+from recombine.plan.wording import no_file
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
 
 ENDINGS = (".csv", ".tsv", ".json", ".jsonl")
 PART = "part_"
-"""Columns of a set: part_1, part_2, ..., empty where it has no more."""
+"""The columns of a set: part_1, part_2, ..., empty where a set has fewer modules."""
 TOGETHER = "combination"
-"""Or one column that has all modules of it."""
+"""Or one column with all modules of a set."""
 
 Rows = Int[np.ndarray, "_ slots"]
 
 
 def read_collected(path: Path, space: Space) -> Rows:
-    """The combinations of a file: a CSV with a column for each factor, or JSON with lists or mappings."""
+    """Read collected combinations.
+
+    Args:
+        path: A CSV or TSV file with one column per factor, or a JSON file with lists or mappings.
+        space: The space of all combinations.
+
+    Returns:
+        The combinations as rows, repeats included. Errors name the line.
+    """
     if not path.is_file():
-        near = [str(one) for ending in ENDINGS for one in sorted(path.parent.glob(f"*{ending}"))]
-        raise BadInput(
-            f"There is no file {str(path)!r} of collected combinations.",
-            fix=did_you_mean(str(path), near[:20]),
-        )
+        raise no_file(path, " of collected combinations", ENDINGS)
     ending = path.suffix.lower()
     if ending not in ENDINGS:
-        raise BadInput(
-            f"{path} is no table of combinations.", fix=f"give one that ends in {', '.join(ENDINGS)}"
-        )
+        raise BadInput(f"{path} is not a table of combinations.", fix=f"give a file that ends in {', '.join(ENDINGS)}")
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -49,8 +52,23 @@ def read_collected(path: Path, space: Space) -> Rows:
 
 
 def as_rows(given: Sequence[Any], space: Space, where: str = "collected") -> Rows:
-    """Combinations given as lists of levels (in the order of the factors), as mappings, or as lists of modules."""
-    return _stacked(space, ((f"{where}, number {place}", one) for place, one in enumerate(given, 1)))
+    """Turn combinations into rows.
+
+    Args:
+        given: Each combination as a list of levels in the order of the factors, as a mapping from factors to levels, or
+            for subsets as a list of modules.
+        space: The space of all combinations.
+        where: The source of the combinations, for error messages.
+
+    Returns:
+        One row per combination.
+
+    Example:
+        ```python
+        as_rows([["red", "dog"], {"colour": "blue", "object": "cat"}], space)
+        ```
+    """
+    return _stacked(space, ((f"{where}, number {index}", item) for index, item in enumerate(given, 1)))
 
 
 def as_names(rows: Rows, space: Space) -> list[list[str]] | list[list[int]]:
@@ -65,11 +83,11 @@ def header(space: Space) -> list[str]:
     """The columns of a table of combinations."""
     if isinstance(space, ProductSpace):
         return [name for name, _ in space.factors]
-    return [f"{PART}{place}" for place in range(1, space.slots + 1)]
+    return [f"{PART}{slot}" for slot in range(1, space.slots + 1)]
 
 
 def write_csv(rows: Rows, space: Space, file: Any) -> None:
-    """A table of combinations, one column for each factor; it can be read as collected ones."""
+    """Write a table of combinations with one column per factor, which `read_collected` reads."""
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(header(space))
     for names in as_names(rows, space):
@@ -77,7 +95,7 @@ def write_csv(rows: Rows, space: Space, file: Any) -> None:
 
 
 def _stacked(space: Space, given: Iterable[tuple[str, Any]]) -> Rows:
-    rows = [_row(space, one, where) for where, one in given]
+    rows = [_row(space, combination, where) for where, combination in given]
     return np.array(rows, np.int32).reshape(len(rows), space.slots)
 
 
@@ -88,40 +106,33 @@ def _row(space: Space, given: Any, where: str) -> Int[np.ndarray, " slots"]:
     if isinstance(given, Mapping):
         missing = [name for name in names if given.get(name) is None]
         if missing:
-            raise BadInput(
-                f"{where}: there is no level of {missing[0]!r}.", fix="give a level for each factor"
-            )
+            raise BadInput(f"{where}: the factor {missing[0]!r} has no level.", fix="give a level for each factor")
         given = [given[name] for name in names]
     if not isinstance(given, (list, tuple)) or len(given) != space.slots:
-        raise BadInput(
-            f"{where}: {space.slots} levels were expected, got {given!r}.", fix=f"give {', '.join(names[:6])}"
-        )
-    parts = []
-    for (name, levels), offset, value in zip(space.factors, space.offsets, given, strict=True):
-        level = _written(value)
-        if level not in levels:
-            raise BadInput(f"{where}: {name!r} has no level {level!r}.", fix=did_you_mean(level, levels[:50]))
-        parts.append(offset + levels.index(level))
-    return np.array(parts, np.int32)
+        raise BadInput(f"{where}: expected {space.slots} levels, got {given!r}.", fix=f"give {', '.join(names[:6])}")
+    try:
+        return space.row([_written(value) for value in given])
+    except BadInput as error:
+        raise BadInput(f"{where}: {error.message}", fix=error.fix) from None
 
 
 def _written(value: Any) -> str:
-    """A value of JSON as a file would have it."""
+    """A JSON value as text."""
     return json.dumps(value) if isinstance(value, bool) or value is None else str(value)
 
 
 def _modules(space: Space, given: Any, where: str) -> Int[np.ndarray, " slots"]:
     try:
-        if not isinstance(given, (list, tuple)) or any(isinstance(one, (bool, float)) for one in given):
+        if not isinstance(given, (list, tuple)) or any(isinstance(module, (bool, float)) for module in given):
             raise TypeError
-        numbers = [int(one) for one in given]
+        numbers = [int(module) for module in given]
     except (TypeError, ValueError):
-        raise BadInput(f"{where}: a list of module numbers was expected, got {given!r}.") from None
+        raise BadInput(f"{where}: expected a list of module numbers, got {given!r}.") from None
     try:
         return space.row(numbers)
     except BadInput as error:
-        fix = f"modules are numbered 0 to {space.width - 1}; {space.title} of them, none twice"
-        raise BadInput(f"{where}: {numbers} is no combination of this space.", fix=fix) from error
+        fix = f"give {space.title} modules, numbered 0 to {space.width - 1}, each once"
+        raise BadInput(f"{where}: {numbers} is not a combination of this space.", fix=fix) from error
 
 
 def _from_json(text: str, where: str, *, lines: bool) -> Iterator[tuple[str, Any]]:
@@ -137,10 +148,9 @@ def _from_json(text: str, where: str, *, lines: bool) -> Iterator[tuple[str, Any
         document = document.get("combinations")
     if not isinstance(document, list):
         raise BadInput(
-            f"{where} has no list of combinations.",
-            fix='give [["red", "dog"], ...], or what plan --json wrote',
+            f"{where} has no list of combinations.", fix='give [["red", "dog"], ...], or the output of plan --json'
         )
-    yield from ((f"{where}, number {place}", one) for place, one in enumerate(document, 1))
+    yield from ((f"{where}, number {index}", item) for index, item in enumerate(document, 1))
 
 
 def _from_table(text: str, where: str, space: Space, separator: str) -> Iterator[tuple[str, Any]]:
@@ -149,34 +159,31 @@ def _from_table(text: str, where: str, space: Space, separator: str) -> Iterator
         names = next(reader, [])
         columns = _columns(names, where, space)
         for cells in reader:
-            place = f"{where}, line {reader.line_num}"
+            here = f"{where}, line {reader.line_num}"
             if not cells:
                 continue
             if len(cells) != len(names):
                 raise BadInput(
-                    f"{place} has {len(cells)} cells, the header has {len(names)}.", fix="mend the line"
+                    f"{here} has {len(cells)} cells, but the header has {len(names)}.", fix="correct the line"
                 )
-            found = [cells[column] for column in columns]
+            values = [cells[column] for column in columns]
             if not isinstance(space, ProductSpace):
-                found = [one for cell in found for one in re.split(r"[\s,;+]+", cell.strip()) if one]
-            yield place, found
+                values = [part for cell in values for part in re.split(r"[\s,;+]+", cell.strip()) if part]
+            yield here, values
     except csv.Error as error:
-        raise BadInput(
-            f"{where}, line {reader.line_num}: {error}.", fix="mend the table: check its quotes"
-        ) from error
+        raise BadInput(f"{where}, line {reader.line_num}: {error}.", fix="check the quotes") from error
 
 
 def _columns(names: list[str], where: str, space: Space) -> list[int]:
-    """Where the factors stand; other columns do not matter."""
+    """The indices of the factors' columns. Other columns are ignored."""
     if not isinstance(space, ProductSpace):
-        parts = [place for place, name in enumerate(names) if name.startswith(PART)]
-        found = [names.index(TOGETHER)] if TOGETHER in names else parts
-        if not found:
+        parts = [index for index, name in enumerate(names) if name.startswith(PART)]
+        columns = [names.index(TOGETHER)] if TOGETHER in names else parts
+        if not columns:
             raise BadInput(
-                f"{where} has neither a column {TOGETHER!r} nor {PART}1, {PART}2, ...",
-                fix="name the columns so",
+                f"{where} has neither a column {TOGETHER!r} nor columns {PART}1, {PART}2, ...", fix="rename the columns"
             )
-        return found
+        return columns
     for name in header(space):
         if name not in names:
             raise BadInput(f"{where} has no column for the factor {name!r}.", fix=did_you_mean(name, names))

@@ -1,4 +1,4 @@
-"""Constraints compiled to forbidden partial combinations, which is what the covering algorithms know."""
+"""Compile constraints to forbidden partial combinations, which the covering algorithms use."""
 
 from __future__ import annotations
 
@@ -9,58 +9,68 @@ from recombine.plan.expressions import All, Expression, Has, Not, parse
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
 from recombine.supports.covering import Forbidden
-from recombine.supports.covering_rules import Rules
+from recombine.supports.covering.constraints import Rules
 
 MOST = 20_000
-"""So many forbidden partial combinations one expression may come to."""
+"""The most forbidden partial combinations that one expression may need."""
 FEW = 400
-"""Up to so many are compared with each other, and those that follow from others left out."""
+"""Up to this number, clauses are compared with each other, and implied ones are dropped."""
 
 Clause = tuple[frozenset[int], frozenset[int]]
-"""A partial combination: what it has, and what it lacks."""
+"""A partial combination: the constituents that it has, and those that it lacks."""
 
 
 def forbid(text: str, space: Space) -> list[Forbidden]:
-    """The partial combinations that `text` describes: none that holds one is to be collected."""
+    """The partial combinations that satisfy the expression, as constraints: no combination may have one of them."""
     return _compiled(text, space, hold=True)
 
 
 def require(text: str, space: Space) -> list[Forbidden]:
-    """The partial combinations that break `text`: it is to hold for everything that is collected."""
+    """The partial combinations that violate the expression, as constraints: every combination must satisfy it."""
     return _compiled(text, space, hold=False)
 
 
-def compiled(forbidden: Iterable[str], required: Iterable[str], space: Space) -> tuple[Forbidden, ...]:
-    """All constraints of a plan together. Raises Unsatisfiable, in their own words, if they contradict each other."""
-    said = {f"forbid {text}": forbid(text, space) for text in forbidden}
-    said |= {f"require {text}": require(text, space) for text in required}
-    found = tuple(dict.fromkeys(clause for clauses in said.values() for clause in clauses))
-    number = {clause: index for index, clause in enumerate(found)}
-    Rules(space, found).require_satisfiable(
-        {text: [number[clause] for clause in clauses] for text, clauses in said.items()}
+def compile_constraints(forbidden: Iterable[str], required: Iterable[str], space: Space) -> tuple[Forbidden, ...]:
+    """Compile all constraints of a plan.
+
+    Args:
+        forbidden: Expressions that no combination may satisfy.
+        required: Expressions that every combination must satisfy.
+        space: The space that the expressions are about.
+
+    Returns:
+        The forbidden partial combinations. Constraints that contradict each other raise `Unsatisfiable`, which quotes
+        them.
+    """
+    by_text = {f"forbid {text}": forbid(text, space) for text in forbidden}
+    by_text |= {f"require {text}": require(text, space) for text in required}
+    constraints = tuple(dict.fromkeys(clause for clauses in by_text.values() for clause in clauses))
+    number = {clause: index for index, clause in enumerate(constraints)}
+    Rules(space, constraints).require_satisfiable(
+        {text: [number[clause] for clause in clauses] for text, clauses in by_text.items()}
     )
-    return found
+    return constraints
 
 
 def _compiled(text: str, space: Space, *, hold: bool) -> list[Forbidden]:
     simple = _Simplified(space)
     try:
-        found = simple.clauses(parse(text, space), hold)
+        clauses = simple.clauses(parse(text, space), hold)
     except _TooMany:
         raise BadInput(
-            f"The constraint {text!r} comes to more than {MOST} forbidden partial combinations.",
-            fix="split it into several constraints, or say it the other way round",
+            f"The constraint {text!r} needs more than {MOST} forbidden partial combinations.",
+            fix="divide it into several constraints, or write it the other way round",
         ) from None
-    ordered = sorted((tuple(sorted(present)), tuple(sorted(absent))) for present, absent in found)
+    ordered = sorted((tuple(sorted(present)), tuple(sorted(absent))) for present, absent in clauses)
     return [Forbidden(present, absent) for present, absent in ordered]
 
 
 class _TooMany(Exception):
-    """The disjunctive normal form grows out of hand."""
+    """The disjunctive normal form is too long."""
 
 
 class _Simplified:
-    """The disjunctive normal form of an expression, without clauses that no combination of the space has."""
+    """The disjunctive normal form of an expression, without clauses that no combination of the space satisfies."""
 
     def __init__(self, space: Space) -> None:
         self.most = space.slots
@@ -71,42 +81,39 @@ class _Simplified:
             self.factors = [range(start, start + count) for start, count in every for _ in range(count)]
 
     def clauses(self, node: Expression, hold: bool) -> set[Clause]:
-        """When the expression holds, or does not."""
+        """The clauses under which the expression holds, or under which it does not."""
         if isinstance(node, Not):
-            return self.clauses(node.one, not hold)
+            return self.clauses(node.operand, not hold)
         if isinstance(node, Has):
             nothing = frozenset[int]()
-            made = (
-                [(frozenset([part]), nothing) for part in node.parts]
-                if hold
-                else [(nothing, frozenset(node.parts))]
+            return self._kept(
+                [(frozenset([part]), nothing) for part in node.parts] if hold else [(nothing, frozenset(node.parts))]
             )
-            return self._kept(made)
         if isinstance(node, All) == hold:
-            return self._together([self.clauses(one, hold) for one in node.each])
-        return self._kept(clause for one in node.each for clause in self.clauses(one, hold))
+            return self._together([self.clauses(operand, hold) for operand in node.operands])
+        return self._kept(clause for operand in node.operands for clause in self.clauses(operand, hold))
 
     def _together(self, parts: Sequence[set[Clause]]) -> set[Clause]:
-        made: set[Clause] = {(frozenset(), frozenset())}
+        product: set[Clause] = {(frozenset(), frozenset())}
         for part in sorted(parts, key=len):
-            if len(made) * len(part) > 50 * MOST:
+            if len(product) * len(part) > 50 * MOST:
                 raise _TooMany
-            made = self._kept((one[0] | two[0], one[1] | two[1]) for one in made for two in part)
-        return made
+            product = self._kept((a[0] | b[0], a[1] | b[1]) for a in product for b in part)
+        return product
 
     def _kept(self, clauses: Iterable[Clause]) -> set[Clause]:
-        simple = {found for clause in clauses if (found := self._simple(*clause)) is not None}
+        simple = {short for clause in clauses if (short := self._simple(*clause)) is not None}
         if len(simple) > MOST:
             raise _TooMany
         return simple if len(simple) > FEW else _without_implied(simple)
 
     def _simple(self, present: frozenset[int], absent: frozenset[int]) -> Clause | None:
-        """The clause without what follows from the rest of it; None if no combination can be so."""
+        """The clause without what follows from the rest of it; None if no combination satisfies it."""
         if present & absent or len(present) > self.most:
             return None
         if self.factors is None:
             return present, absent
-        # One level of each factor, neither more nor less: a present one tells of the others.
+        # A combination has exactly one level of each factor, so a present level excludes the others.
         taken = {self.factors[part] for part in present}
         if len(taken) < len(present):
             return None
@@ -121,7 +128,7 @@ class _Simplified:
 
 
 def _without_implied(clauses: set[Clause]) -> set[Clause]:
-    """Only clauses that no other makes superfluous."""
+    """The clauses that no other clause implies."""
     return {
         clause
         for clause in clauses

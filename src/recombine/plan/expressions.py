@@ -1,4 +1,4 @@
-"""The language of constraints: `colour=red and object in {dog, cat}`, `if 3 then not 5`. Nothing in it is evaluated by Python."""
+"""The language of constraints: `colour=red and object in {dog, cat}`, `if 3 then not 5`. Python evaluates none of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
 
 DEEPEST = 60
-"""How deep parentheses, `not` and `if` may stand in each other."""
+"""The deepest nesting of parentheses, `not` and `if`."""
 
 TOKEN = re.compile(
     r"""(?P<sign>!=|≠|==|=|[(){},])
@@ -35,23 +35,23 @@ class Has:
 
 @dataclasses.dataclass(frozen=True)
 class Not:
-    """The other does not hold."""
+    """The operand does not hold."""
 
-    one: Expression
+    operand: Expression
 
 
 @dataclasses.dataclass(frozen=True)
 class All:
-    """All of them hold."""
+    """All operands hold."""
 
-    each: tuple[Expression, ...]
+    operands: tuple[Expression, ...]
 
 
 @dataclasses.dataclass(frozen=True)
 class Any:
-    """At least one of them holds."""
+    """At least one operand holds."""
 
-    each: tuple[Expression, ...]
+    operands: tuple[Expression, ...]
 
 
 Expression = Has | Not | All | Any
@@ -59,7 +59,7 @@ Expression = Has | Not | All | Any
 
 @dataclasses.dataclass(frozen=True)
 class Token:
-    """A piece of the text: a sign, a word or a quoted name, and where it begins and ends."""
+    """A piece of the text: a sign, a word or a quoted name, with its start and end."""
 
     kind: str
     text: str
@@ -68,12 +68,20 @@ class Token:
 
 
 def parse(text: str, space: Space) -> Expression:
-    """What an expression says of the combinations of a space; BadInput with a caret at the place of an error."""
+    """Parse an expression about the combinations of a space.
+
+    Args:
+        text: The expression, for example "colour=red and shape=cube"; for subsets "3 and not 5".
+        space: The space whose factors and levels, or modules, it names.
+
+    Returns:
+        The expression as a tree. `BadInput` marks the position of an error.
+    """
     return _Parser(text, space).whole()
 
 
 class _Parser:
-    """Recursive descent, one method for each rule: if, or, and, not, and what is said of one factor."""
+    """Recursive descent, one method per rule: if, or, and, not, and statements about one factor."""
 
     def __init__(self, text: str, space: Space) -> None:
         self.text = text
@@ -84,97 +92,93 @@ class _Parser:
             self.factors = dict(space.factors)
             self.offsets = dict(zip(self.factors, space.offsets, strict=True))
         self.tokens = self._cut()
-        self.place = 0
+        self.position = 0
         self.depth = 0
 
     def whole(self) -> Expression:
-        made = self._expression()
+        expression = self._expression()
         if self.here.kind != "end":
-            self._fail(f"{self._named(self.here)} was not expected here", self.here, "join with and, or or")
-        return made
+            self._fail(f"{self._named(self.here)} is not expected here", self.here, "join with `and` or `or`")
+        return expression
 
     def _cut(self) -> list[Token]:
-        tokens, place = list[Token](), 0
-        while place < len(self.text):
-            if self.text[place].isspace():
-                place += 1
+        tokens, position = list[Token](), 0
+        while position < len(self.text):
+            if self.text[position].isspace():
+                position += 1
                 continue
-            found = TOKEN.match(self.text, place)
-            if found is None:
-                self._fail("this quote is not closed", place, "close it, or write a backslash before it")
-            kind, text = str(found.lastgroup), found.group()
+            match = TOKEN.match(self.text, position)
+            if match is None:
+                self._fail("this quote is not closed", position, "close it, or put a backslash before it")
+            kind, text = str(match.lastgroup), match.group()
             if kind == "quoted":
                 text = re.sub(r"\\(.)", r"\1", text[1:-1], flags=re.DOTALL)
             elif kind == "word" and text.lower() in WORDS:
                 kind, text = "keyword", text
-            tokens.append(Token(kind, text, place, found.end()))
-            place = found.end()
+            tokens.append(Token(kind, text, position, match.end()))
+            position = match.end()
         return [*tokens, Token("end", "", len(self.text), len(self.text))]
 
     @property
     def here(self) -> Token:
-        return self.tokens[self.place]
+        return self.tokens[self.position]
 
     def _is(self, *words: str) -> bool:
-        """Whether a sign or keyword stands here; quoted names are never one."""
+        """Whether the next token is one of these signs or keywords. Quoted names never are."""
         return self.here.kind in ("sign", "keyword") and self.here.text.lower() in words
 
     def _take(self, *words: str) -> bool:
         if not self._is(*words):
             return False
-        self.place += 1
+        self.position += 1
         return True
 
     def _expect(self, word: str, after: str) -> None:
         if not self._take(word):
-            self._fail(f"{word!r} was expected {after}, not {self._named(self.here)}", self.here)
+            self._fail(f"expected {word!r} {after}, got {self._named(self.here)}", self.here)
 
     def _expression(self) -> Expression:
         self.depth += 1
         if self.depth > DEEPEST:
-            self._fail("this is nested too deep", self.here, "write several constraints")
+            self._fail("the nesting is too deep", self.here, "write several constraints")
         if self._take("if"):
             condition = self._expression()
             self._expect("then", "after the condition of an if")
-            made = Any((Not(condition), self._expression()))
+            expression = Any((Not(condition), self._expression()))
         else:
-            made = self._either()
+            expression = self._either()
         self.depth -= 1
-        return made
+        return expression
 
     def _either(self) -> Expression:
-        found = [self._both()]
+        operands = [self._both()]
         while self._take("or"):
-            found.append(self._both())
-        return found[0] if len(found) == 1 else Any(tuple(found))
+            operands.append(self._both())
+        return operands[0] if len(operands) == 1 else Any(tuple(operands))
 
     def _both(self) -> Expression:
-        found = [self._one()]
+        operands = [self._operand()]
         while self._take("and"):
-            found.append(self._one())
-        return found[0] if len(found) == 1 else All(tuple(found))
+            operands.append(self._operand())
+        return operands[0] if len(operands) == 1 else All(tuple(operands))
 
-    def _one(self) -> Expression:
+    def _operand(self) -> Expression:
         negative = False
         while self._take("not"):
             negative = not negative
         if self._take("("):
-            made = self._expression()
+            operand = self._expression()
             self._expect(")", "at the end of the parenthesis")
         elif self.factors is None:
-            made = Has((self._module(),))
+            operand = Has((self._module(),))
         else:
-            made = self._statement()
-        return Not(made) if negative else made
+            operand = self._statement()
+        return Not(operand) if negative else operand
 
     def _module(self) -> int:
         token = self._name("the number of a module")
         if not token.text.isdecimal() or int(token.text) >= self.space.width:
-            self._fail(
-                f"there is no module {token.text!r}",
-                token,
-                f"modules are numbered 0 to {self.space.width - 1}",
-            )
+            self._fail(f"there is no module {token.text!r}", token, f"modules are numbered 0 to {self.space.width - 1}")
         return int(token.text)
 
     def _statement(self) -> Expression:
@@ -184,50 +188,46 @@ class _Parser:
             self._fail(f"there is no factor called {token.text!r}", token, self._meant(token.text))
         if self._is(*SIGNS):
             same = self.here.text in ("=", "==")
-            self.place += 1
-            made = Has((self._level(token.text),))
-            return made if same else Not(made)
+            self.position += 1
+            statement = Has((self._level(token.text),))
+            return statement if same else Not(statement)
         negative = self._take("not")
         if not self._take("in"):
-            self._fail(f"=, != or in was expected after {token.text!r}", self.here)
-        made = Has(self._levels(token.text))
-        return Not(made) if negative else made
+            self._fail(f"expected =, != or in after {token.text!r}", self.here)
+        statement = Has(self._levels(token.text))
+        return Not(statement) if negative else statement
 
     def _levels(self, factor: str) -> tuple[int, ...]:
         self._expect("{", "after in")
-        found = [self._level(factor)]
+        levels = [self._level(factor)]
         while self._take(","):
-            found.append(self._level(factor))
+            levels.append(self._level(factor))
         self._expect("}", "at the end of the levels")
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(levels))
 
     def _level(self, factor: str) -> int:
         token = self._name(f"a level of {factor!r}", keywords=True)
         assert self.factors is not None
         levels = self.factors[factor]
         if token.text not in levels:
-            said = f"{factor!r} has no level {token.text!r}"
-            self._fail(said, token, did_you_mean(token.text, levels[:50]))
+            problem = f"{factor!r} has no level {token.text!r}"
+            self._fail(problem, token, did_you_mean(token.text, levels[:50]))
         return self.offsets[factor] + levels.index(token.text)
 
     def _name(self, what: str, *, keywords: bool = False) -> Token:
         token = self.here
         if token.kind not in ("word", "quoted", *(["keyword"] if keywords else [])):
-            fix = (
-                "put quotes around a name that is one of " + ", ".join(WORDS)
-                if token.kind == "keyword"
-                else None
-            )
-            self._fail(f"{what} was expected, not {self._named(token)}", token, fix)
-        self.place += 1
+            fix = "put quotes around a name that is one of " + ", ".join(WORDS) if token.kind == "keyword" else None
+            self._fail(f"expected {what}, got {self._named(token)}", token, fix)
+        self.position += 1
         return token
 
     def _meant(self, word: str) -> str:
-        """The nearest factor; or the factor that has a level of this name."""
+        """A hint: the factor that has a level of this name, or the nearest factor."""
         assert self.factors is not None
         for factor, levels in self.factors.items():
             if word in levels and not difflib.get_close_matches(word, self.factors, n=1, cutoff=0.8):
-                return f"a level is written with its factor: {factor}={word}"
+                return f"write a level with its factor: {factor}={word}"
         return did_you_mean(word, list(self.factors)[:50])
 
     @staticmethod
@@ -238,10 +238,10 @@ class _Parser:
         start, end = (where, where + 1) if isinstance(where, int) else (where.start, where.end)
         before, marked = plain(self.text[:start]), plain(self.text[start:end])
         line = f"  {plain(self.text)}\n  {' ' * _cells(before)}{'^' * max(1, _cells(marked))}"
-        raise BadInput(f"A constraint cannot be read: {what}.\n{line}", fix=fix)
+        raise BadInput(f"A constraint cannot be parsed: {what}.\n{line}", fix=fix)
 
 
 def _cells(text: str) -> int:
-    """How many cells of a terminal a text takes."""
+    """The number of terminal cells that a text takes."""
     wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
     return len(text) + wide - sum(unicodedata.combining(sign) > 0 for sign in text)

@@ -1,4 +1,4 @@
-"""The order in which combinations help most for what they cost."""
+"""Order combinations by what they cover per cost."""
 
 from __future__ import annotations
 
@@ -13,64 +13,61 @@ from scipy import sparse
 from recombine.plan.costs import Costs
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
+from recombine.spaces.rows import Rows
 
 MOST = 20_000_000
-"""So many interactions, those of each combination counted, are weighed; beyond that the order stays as it is."""
+"""The most interactions, summed over combinations, that are compared with costs."""
 
 
-def interactions_in(
-    space: Space, rows: Int[np.ndarray, "n slots"], strength: int
-) -> tuple[Int[np.ndarray, " m"], Int[np.ndarray, " m"]]:
-    """The interactions of all rows, as (row, interaction): numbers that are equal where the interaction is."""
+def interactions_in(space: Space, rows: Rows, strength: int) -> tuple[Int[np.ndarray, " m"], Int[np.ndarray, " m"]]:
+    """All interactions of the rows: the index of the row and a code of the interaction, for each."""
     blocks = list(_blocks(space, rows, strength))
     return np.concatenate([owner for owner, _ in blocks]), np.concatenate([code for _, code in blocks])
 
 
-def _blocks(
-    space: Space, rows: Int[np.ndarray, "n slots"], strength: int
-) -> Iterator[tuple[Int[np.ndarray, " m"], Int[np.ndarray, " m"]]]:
-    """The same, for each choice of slots."""
-    for places in itertools.combinations(range(space.slots), strength):
-        held = np.nonzero(rows[:, places[-1]] < space.width)[0]
+def _blocks(space: Space, rows: Rows, strength: int) -> Iterator[tuple[Int[np.ndarray, " m"], Int[np.ndarray, " m"]]]:
+    """The same, separately for each choice of slots."""
+    for slots in itertools.combinations(range(space.slots), strength):
+        held = np.nonzero(rows[:, slots[-1]] < space.width)[0]
         code = np.zeros(len(held), np.int64)
-        for place in places:
-            code = code * space.width + rows[held, place]
+        for slot in slots:
+            code = code * space.width + rows[held, slot]
         yield held, code
 
 
 def weighable(space: Space, number: int, strength: int) -> bool:
-    """Whether the interactions of so many rows can be listed."""
+    """Whether the interactions of `number` rows can be listed."""
     fits = space.width**strength < 2**62
     return fits and number * math.comb(space.slots, strength) <= MOST
 
 
-def covered_by(space: Space, rows: Int[np.ndarray, "n slots"], strength: int) -> int:
-    """How many interactions occur in these rows."""
+def covered_by(space: Space, rows: Rows, strength: int) -> int:
+    """The number of different interactions in these rows."""
     if isinstance(space, ProductSpace):
-        # A slot is a factor here, so those of different slots differ and need not be held together.
+        # Here a slot is a factor: interactions of different slots differ, so each choice of slots is counted alone.
         return sum(len(np.unique(code)) for _, code in _blocks(space, rows, strength))
     return len(np.unique(interactions_in(space, rows, strength)[1]))
 
 
 def ordered(
     space: Space,
-    rows: Int[np.ndarray, "n slots"],
+    rows: Rows,
     costs: Costs,
     *,
     strength: int,
     already: Int[np.ndarray, "m slots"],
     budget: float = math.inf,
 ) -> Int[np.ndarray, " k"]:
-    """Which rows to take, one after the other: each time the one that meets most that is new for what it costs.
+    """The rows to take, in order. Each is the one that covers the most new interactions per cost.
 
-    Rows that meet nothing new by then are left out, and so is what no longer fits the budget.
+    Rows that cover nothing new, and rows that no longer fit the budget, are left out.
     """
     last = already[-1] if len(already) else None
     left = np.ones(len(rows), bool)
     gain = _Gain(space, rows, strength, already)
     taken: list[int] = []
     while left.any():
-        price = costs.next(rows, last)
+        price = costs.following(rows, last)
         open_to = np.nonzero(left & (gain.of > 0) & (price <= budget + 1e-9))[0]
         if not len(open_to):
             break
@@ -87,15 +84,9 @@ def ordered(
 
 
 class _Gain:
-    """How many new interactions each row would add, kept up to date as rows are taken."""
+    """The number of new interactions that each row would add, updated as rows are taken."""
 
-    def __init__(
-        self,
-        space: Space,
-        rows: Int[np.ndarray, "n slots"],
-        strength: int,
-        already: Int[np.ndarray, "m slots"],
-    ) -> None:
+    def __init__(self, space: Space, rows: Rows, strength: int, already: Int[np.ndarray, "m slots"]) -> None:
         owner, code = interactions_in(space, rows, strength)
         old = np.unique(interactions_in(space, already, strength)[1])
         new = ~np.isin(code, old)

@@ -1,146 +1,224 @@
-"""From a space, what is collected, a budget and constraints to the combinations that are worth collecting next."""
+"""Make a plan: which combinations to collect next, from a space, a budget and constraints."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from recombine import _html
+from recombine._show import shorten
 from recombine.errors import BadInput
-from recombine.plan.choosing import Choice, Progress, Rows, Task, choose, shortfall
-from recombine.plan.costs import Costs, costs_of
-from recombine.plan.wording import amount
+from recombine.plan.choosing import Choice, Problem, Progress, Rows, choose, shortfall
+from recombine.plan.collected import as_names, as_rows, header, read_collected
+from recombine.plan.constraints import compile_constraints, require as compile_requirement
+from recombine.plan.costs import make_costs
+from recombine.plan.wording import amount, certificate_rows, interactions_of
 from recombine.spaces.base import Space
+from recombine.spaces.product import ProductSpace
+from recombine.spaces.rows import first_of_each
 from recombine.supports.certificate import Certificate, certify
 from recombine.supports.covering import Forbidden, allowed
 from recombine.supports.listed import Listed
-from recombine.supports.rows import first_of_each
-from recombine.supports.strategies import COVERING
+from recombine.supports.varied.strategies import COVERING
 
 STRENGTH = 2
-"""What is covered unless another strength is asked for."""
+"""The default strength: plans cover pairs."""
+SHOWN = 10
+"""The number of combinations that the `repr` of a plan shows."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Plan:
-    """What to collect, in this order, and what is known of it before anything is trained."""
+    """The combinations to collect, in this order, and what is known about them before any training."""
 
     space: Space
     combinations: Rows
+    """The combinations to collect, as rows. `names` has them as text."""
     costs: tuple[float, ...]
-    """What each costs, after the one before it."""
+    """The cost of each combination, collected after the one before it."""
     cost: float
-    """All of it."""
+    """The total cost."""
     certificate_before: Certificate | None
-    """None where nothing is collected."""
+    """The certificate of what is collected already. None if nothing is."""
     certificate_after: Certificate | None
-    """None where nothing is collected and nothing planned."""
+    """The certificate of collected and planned combinations together. None if there are none."""
     strength: int
+    """The size of the interactions that the plan covers: 2 for pairs."""
     covered_before: int
-    """Interactions of the strength that are met by what is collected."""
+    """The number of interactions that the collected combinations cover."""
     covered: int
-    """Those that are met with the plan."""
+    """The number of interactions that are covered with the plan."""
     coverable: int
-    """Those that the constraints leave."""
+    """The number of interactions that the constraints allow."""
     total: int
+    """The number of interactions of the space."""
     notes: tuple[str, ...]
-    """What else is to be known: sentences."""
+    """Further remarks, one sentence each."""
+
+    @property
+    def names(self) -> list[list[str]] | list[list[int]]:
+        """The combinations as lists of values, in the order of the factors, or as lists of modules."""
+        return as_names(self.combinations, self.space)
+
+    def _title(self) -> str:
+        things = interactions_of(self.strength, subsets=not isinstance(self.space, ProductSpace))
+        return (
+            f"Plan: collect {len(self.combinations)} combinations at a cost of {amount(self.cost)}; "
+            f"{self.covered} of {self.coverable} {things} covered, {self.covered_before} before"
+        )
+
+    def _hidden(self) -> str:
+        return f"and {len(self.combinations) - SHOWN} more" if len(self.combinations) > SHOWN else ""
+
+    def __repr__(self) -> str:
+        shown = [shorten(", ".join(map(str, row)), 100) for row in self.names[:SHOWN]]
+        hidden = [self._hidden()] if self._hidden() else []
+        return "\n".join([self._title(), *(f"  {line}" for line in [*shown, *hidden, *self.notes])])
+
+    def _repr_html_(self) -> str:
+        columns = header(self.space)
+        rows = [[*row, *[""] * (len(columns) - len(row))] for row in self.names[:SHOWN]]
+        before, after = (
+            certificate_rows(certificate, self.space, self.strength)
+            for certificate in (self.certificate_before, self.certificate_after)
+        )
+        facts = [(name, old, new) for (name, old), (_, new) in zip(before, after, strict=True)]
+        return _html.card(
+            self._title(),
+            _html.table(columns, rows),
+            *([_html.paragraph(self._hidden())] if self._hidden() else []),
+            _html.table(("certificate", "before", "after"), facts),
+            *map(_html.paragraph, self.notes),
+        )
 
 
 def make_plan(
     space: Space,
     *,
-    collected: Rows | None = None,
+    collected: Rows | Sequence[Any] | Path | None = None,
     strength: int | None = None,
     budget: float | None = None,
-    forbidden: Iterable[Forbidden] = (),
-    include: Iterable[Iterable[Forbidden]] = (),
-    costs: Costs | None = None,
-    strategy: str = COVERING,
+    forbid: Iterable[str] = (),
+    require: Iterable[str] = (),
+    include: Iterable[str] = (),
+    cost: str | None = None,
+    costs: Mapping[str, Any] | None = None,
+    strategy: str | None = None,
     seed: int | None = None,
-    on: Progress | None = None,
+    progress: Progress | None = None,
 ) -> Plan:
-    """The combinations to collect next.
+    """Choose the combinations to collect next.
 
-    With a strength and no budget: as many as it takes to cover all that the constraints allow. With a budget and no
-    strength: all of it is spent, pairs first. With both: whichever ends first. `include` has for each partial
-    combination that must occur what is forbidden where it does not.
+    With a strength and no budget, the plan covers every interaction that the constraints allow. With a budget and no
+    strength, it spends the whole budget, pairs first. With both, it stops at whichever comes first. The names of the
+    arguments are those of a plan file, so `make_plan(**vars(read_spec(path)))` makes the plan of a file.
+
+    Args:
+        space: The space of all combinations.
+        collected: What is there already: rows, lists of values, or a table to read.
+        strength: The size of the interactions to cover: 2 for pairs, 3 for sets of three.
+        budget: The most that the plan may cost.
+        forbid: Expressions that no collected combination may satisfy, for example "colour=red and shape=cube".
+        require: Expressions that every collected combination must satisfy.
+        include: Expressions that at least one combination each must satisfy.
+        cost: "one" (each combination costs 1), "levels" or "changes" (each changed factor costs 1).
+        costs: The cost of levels: a number for each factor, or for each level of a factor.
+        strategy: A published strategy such as "stair" instead of the planner's own, "covering".
+        seed: The seed of random choices. Equal seeds give equal plans.
+        progress: Called with the number of interactions that are covered and that can be, after each combination.
+
+    Returns:
+        The plan, with certificates before and after.
+
+    Example:
+        ```python
+        space = ProductSpace(factors={"colour": ["red", "blue"], "shape": ["cube", "ball", "cone"]})
+        make_plan(space, strength=2, forbid=["colour=red and shape=cube"]).names
+        ```
     """
     notes: list[str] = []
-    forbidden = tuple(forbidden)
-    task = Task(
+    rows = _as_rows(space, collected)
+    forbidden = compile_constraints(forbid, require, space)
+    problem = Problem(
+        include=tuple(tuple(compile_requirement(text, space)) for text in include),
+        costs=make_costs(space, cost, costs),
         space=space,
-        collected=_checked_rows(space, collected, forbidden, notes),
+        collected=_checked_rows(space, rows, forbidden, notes),
         strength=_checked_strength(space, strength),
         until_covered=budget is None or strength is not None,
         budget=math.inf if budget is None else _checked_budget(budget),
         forbidden=forbidden,
-        include=tuple(tuple(one) for one in include),
-        costs=costs_of(space) if costs is None else costs,
-        strategy=strategy,
+        strategy=strategy or COVERING,
         seed=seed,
-        on=on,
+        progress=progress,
     )
-    choice = choose(task, notes)
+    choice = choose(problem, notes)
     rows = choice.rows
-    each = task.costs.each(rows, task.collected[-1] if len(task.collected) else None)
-    cost = float(each.sum())
+    each = problem.costs.in_order(rows, problem.collected[-1] if len(problem.collected) else None)
+    total = float(each.sum())
     return Plan(
         space=space,
         combinations=rows,
-        costs=tuple(float(one) for one in each),
-        cost=cost,
-        certificate_before=_certificate(task, task.collected),
-        certificate_after=_certificate(task, first_of_each(np.concatenate([task.collected, rows]))),
-        strength=task.strength,
+        costs=tuple(float(price) for price in each),
+        cost=total,
+        certificate_before=_certificate(problem, problem.collected),
+        certificate_after=_certificate(problem, first_of_each(np.concatenate([problem.collected, rows]))),
+        strength=problem.strength,
         covered_before=choice.before,
         covered=choice.covered,
         coverable=choice.coverable,
         total=choice.total,
-        notes=(*notes, *_remarks(task, choice, cost)),
+        notes=(*notes, *_remarks(problem, choice, total)),
     )
 
 
-def _remarks(task: Task, choice: Choice, cost: float) -> list[str]:
-    """What the numbers come to."""
-    said = []
+def _as_rows(space: Space, collected: Rows | Sequence[Any] | Path | None) -> Rows | None:
+    if isinstance(collected, Path):
+        return read_collected(collected, space)
+    return collected if collected is None or isinstance(collected, np.ndarray) else as_rows(collected, space)
+
+
+def _remarks(problem: Problem, choice: Choice, cost: float) -> list[str]:
+    """Sentences about coverage and budget."""
+    remarks = []
     ruled_out = choice.total - choice.coverable
     if ruled_out:
-        said.append(f"The constraints rule out {ruled_out} of {choice.total} {task.things}.")
-    short = shortfall(task, choice)
+        remarks.append(f"The constraints rule out {ruled_out} of {choice.total} {problem.things}.")
+    short = shortfall(problem, choice)
     if short is not None:
-        return [*said, short]
-    if not len(choice.rows) and len(task.collected):
-        said.append(
-            f"All {choice.coverable} {task.things} that can meet are met: nothing needs to be collected."
+        return [*remarks, short]
+    if not len(choice.rows) and len(problem.collected):
+        remarks.append(
+            f"All {choice.coverable} {problem.things} that are possible are covered: nothing needs to be collected."
         )
-    elif math.isfinite(task.budget) and cost < task.budget - 1e-9:
-        left = f"{amount(cost)} of {amount(task.budget)} {task.costs.unit} are spent"
+    elif math.isfinite(problem.budget) and cost < problem.budget - 1e-9:
+        spent = f"The plan spends {amount(cost)} of {amount(problem.budget)} {problem.costs.unit}"
         why = (
-            "all is covered"
-            if task.until_covered
-            else "nothing more fits the budget, or there is nothing more"
+            "everything is covered"
+            if problem.until_covered
+            else "no further combination fits the budget, or none is left"
         )
-        said.append(f"{left}: {why}.")
-    return said
+        remarks.append(f"{spent}: {why}.")
+    return remarks
 
 
-def _certificate(task: Task, rows: Rows) -> Certificate | None:
+def _certificate(problem: Problem, rows: Rows) -> Certificate | None:
     if not len(rows):
         return None
-    return certify(Listed(task.space, rows), tuple(sorted({1, 2, task.strength})))
+    return certify(Listed(problem.space, rows), tuple(sorted({1, 2, problem.strength})))
 
 
-def _checked_rows(
-    space: Space, collected: Rows | None, forbidden: tuple[Forbidden, ...], notes: list[str]
-) -> Rows:
-    """What is collected, each once, with notes on what is odd about it."""
+def _checked_rows(space: Space, collected: Rows | None, forbidden: tuple[Forbidden, ...], notes: list[str]) -> Rows:
+    """The collected combinations without repeats, with a note where some break the constraints."""
     if collected is None or not len(collected):
         return np.empty((0, space.slots), np.int32)
     rows = Listed(space, first_of_each(np.asarray(collected, np.int32))).rows
-    # The last one counts as such where changes cost, though it may be there before.
+    # Where changes cost, the plan continues from the last combination, so it stays last also where it repeats.
     if not np.array_equal(rows[-1], collected[-1]):
         same = np.all(rows == np.asarray(collected)[-1], axis=1)
         rows = np.concatenate([rows[~same], rows[same]])
@@ -148,7 +226,7 @@ def _checked_rows(
         broken = int((~allowed(space, rows, forbidden)).sum())
         if broken:
             notes.append(
-                f"{broken} of {len(rows)} collected combinations break the constraints; they count all the same."
+                f"{broken} of {len(rows)} collected combinations break the constraints. They count as collected."
             )
     return rows
 
@@ -158,7 +236,7 @@ def _checked_strength(space: Space, strength: int | None) -> int:
         return min(STRENGTH, space.slots)
     if not 1 <= strength <= space.slots:
         raise BadInput(
-            f"Strength {strength} was asked for, but no combination has more than {space.slots} parts.",
+            f"Strength {strength} is not possible: a combination has at most {space.slots} constituents.",
             fix=f"choose a strength of 1 to {space.slots}",
         )
     return strength
@@ -166,5 +244,5 @@ def _checked_strength(space: Space, strength: int | None) -> int:
 
 def _checked_budget(budget: float) -> float:
     if not (math.isfinite(budget) and budget >= 0):
-        raise BadInput(f"The budget must be a number from 0 on, got {budget}.")
+        raise BadInput(f"The budget must be a number of at least 0, got {budget}.")
     return float(budget)

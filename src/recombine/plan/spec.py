@@ -1,4 +1,4 @@
-"""What a plan is made for: the space, what may be combined, what it costs, and how much is wanted."""
+"""The description of a plan in a file or on the command line: space, constraints, costs and budget."""
 
 from __future__ import annotations
 
@@ -13,63 +13,69 @@ from pydantic import ValidationError
 from recombine.errors import BadInput, did_you_mean
 from recombine.overrides import explain
 from recombine.plan.expressions import parse
-from recombine.plan.spec_file import Document, Place, read_document
+from recombine.plan.spec_file import Document, KeyPath, read_document
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
 
 WIDEST = 5_000
-"""So many levels in all, or modules, a space may have: its certificate has a number for each two of them."""
+"""The most levels, or modules, that a space may have: its certificate has a number for each pair of them."""
 
 SPACES = ("factors", "levels", "subsets")
 LISTS = ("forbid", "require", "include")
 KEYS = (*SPACES, *LISTS, "cost", "costs", "budget", "strength", "collected", "strategy", "seed")
 
-LEVELS = "write levels^factors, e.g. --levels 3^13 or --levels '4^15 3^17 2^29'"
-SUBSETS = "write modules and the most that a combination has, e.g. --subsets 16,3"
+LEVELS = "write levels^factors, for example --levels 3^13 or --levels '4^15 3^17 2^29'"
+SUBSETS = "write the number of modules and the most in one combination, for example --subsets 16,3"
 
 
 @dataclasses.dataclass(frozen=True)
 class PlanSpec:
-    """What a file, or the command line, says of a plan. What is not said is None, or empty."""
+    """What a file or the command line says about a plan. `make_plan(**vars(spec))` makes the plan.
+
+    Settings that are not given are None or empty.
+    """
 
     space: Space
     forbid: tuple[str, ...] = ()
-    """Partial combinations that are not to be collected, as expressions."""
+    """Expressions that no combination may satisfy."""
     require: tuple[str, ...] = ()
-    """What is to hold for every combination that is collected."""
+    """Expressions that every combination must satisfy."""
     include: tuple[str, ...] = ()
-    """What is to hold for at least one of them."""
+    """Expressions that at least one combination each must satisfy."""
     cost: str | None = None
     """one, levels or changes."""
     costs: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """The cost of levels: by factor a number, or by factor and level."""
+    """The cost of levels: a number for each factor, or for each level of a factor."""
     budget: float | None = None
     strength: int | None = None
     collected: Path | list[Any] | None = None
-    """A table of what is there, or the combinations themselves."""
+    """The combinations that exist already, or a table of them."""
     strategy: str | None = None
     seed: int | None = None
 
 
 def read_spec(path: Path) -> PlanSpec:
-    """The plan that a file describes."""
+    """Read a plan file, YAML or TOML.
+
+    Args:
+        path: The file. docs/planning.md lists its keys.
+
+    Returns:
+        The description of the plan. Errors name the line.
+    """
     document = read_document(path)
     for key in document.values:
         if key not in KEYS:
-            fix = (
-                "constraints stand under forbid or require"
-                if key == "constraints"
-                else did_you_mean(key, KEYS)
-            )
-            document.fail((key,), f"there is no key {key!r} in a plan.", fix)
+            fix = "write constraints under forbid or require" if key == "constraints" else did_you_mean(key, KEYS)
+            document.fail((key,), f"a plan has no key {key!r}.", fix)
     space = _space(document)
     lists = {name: _texts(document, name) for name in LISTS}
     _check_expressions(document, lists, space)
     costs = document.values.get("costs", {})
     if not isinstance(costs, dict):
         document.fail(
-            ("costs",), "costs must be a mapping.", "e.g. costs: {camera: 2, object: {dog: 5, cat: 1}}"
+            ("costs",), "costs must be a mapping.", "for example costs: {camera: 2, object: {dog: 5, cat: 1}}"
         )
     collected = document.values.get("collected")
     if isinstance(collected, str):
@@ -90,24 +96,24 @@ def read_spec(path: Path) -> PlanSpec:
 
 
 def levels_space(text: str) -> ProductSpace:
-    """The space of `3^13` or `4^15 3^17 2^29`: factors f1, f2, ... with the levels 0, 1, ..."""
+    """The product space of a text such as `3^13` or `4^15 3^17 2^29`: factors f1, f2, ... with levels 0, 1, ..."""
     counts: list[int] = []
     for piece in re.split(r"[\s,]+", text.strip()):
-        found = re.fullmatch(r"(\d{1,6})(?:\^(\d{1,6}))?", piece, re.ASCII)
-        if found is None:
+        match = re.fullmatch(r"(\d{1,6})(?:\^(\d{1,6}))?", piece, re.ASCII)
+        if match is None:
             raise BadInput(f"{piece!r} in the levels {text[:80]!r} cannot be read.", fix=LEVELS)
-        level, times = int(found[1]), int(found[2] or 1)
-        if not level or not times:
-            raise BadInput(f"{piece!r} is no factor: levels and factors are counted from 1.", fix=LEVELS)
-        _check_width(sum(counts) + level * times)
-        counts += [level] * times
-    return ProductSpace(factors=tuple((f"f{place}", count) for place, count in enumerate(counts, 1)))  # pyright: ignore[reportArgumentType]
+        levels, factors = int(match[1]), int(match[2] or 1)
+        if not levels or not factors:
+            raise BadInput(f"{piece!r} describes no factor: both numbers must be at least 1.", fix=LEVELS)
+        _check_width(sum(counts) + levels * factors)
+        counts += [levels] * factors
+    return ProductSpace(factors=tuple((f"f{index}", count) for index, count in enumerate(counts, 1)))  # pyright: ignore[reportArgumentType]
 
 
 def subsets_space(text: str) -> SubsetSpace:
-    """The space of `16,3`: up to 3 of 16 modules; `16,3,2`: 2 to 3 of them."""
+    """The subset space of a text: `16,3` is up to 3 of 16 modules, and `16,3,2` is 2 to 3 of them."""
     pieces = re.split(r"[\s,]+", text.strip())
-    if len(pieces) not in (2, 3) or not all(re.fullmatch(r"\d{1,6}", one, re.ASCII) for one in pieces):
+    if len(pieces) not in (2, 3) or not all(re.fullmatch(r"\d{1,6}", piece, re.ASCII) for piece in pieces):
         raise BadInput(f"The subsets {text[:80]!r} cannot be read.", fix=SUBSETS)
     return _subsets([int(piece) for piece in pieces])
 
@@ -124,27 +130,22 @@ def _subsets(numbers: list[int]) -> SubsetSpace:
 def _check_width(width: int) -> None:
     if width > WIDEST:
         raise BadInput(
-            f"This space has more than {WIDEST} levels or modules in all.",
-            fix="plan for the factors that matter, or put levels together",
+            f"This space has more than {WIDEST} levels or modules.", fix="keep the factors that matter, or merge levels"
         )
 
 
 def _space(document: Document) -> Space:
     given = [key for key in SPACES if key in document.values]
     if len(given) != 1:
-        said = (
-            "says nothing of the space"
-            if not given
-            else f"describes the space twice, by {' and '.join(given)}"
-        )
-        document.fail((), f"the file {said}.", "give one of factors, levels and subsets")
+        problem = "does not describe the space" if not given else f"describes the space twice, by {' and '.join(given)}"
+        document.fail((), f"the file {problem}.", "give one of factors, levels and subsets")
     key = given[0]
     value = document.values[key]
     try:
         if key == "factors":
             return _factors(document, value)
         if isinstance(value, list):
-            value = (" " if key == "levels" else ",").join(str(one) for one in value)
+            value = (" " if key == "levels" else ",").join(map(str, value))
         if not isinstance(value, str):
             document.fail((key,), f"{key} cannot be read.", LEVELS if key == "levels" else SUBSETS)
         return levels_space(value) if key == "levels" else subsets_space(value)
@@ -158,44 +159,40 @@ def _factors(document: Document, given: Any) -> ProductSpace:
     expected = "give a mapping such as factors: {colour: [red, blue], height: 3}"
     if not isinstance(given, dict) or not given:
         document.fail(("factors",), "factors must be a mapping from names to levels.", expected)
-    made: list[tuple[str, tuple[str, ...]]] = []
+    factors: list[tuple[str, tuple[str, ...]]] = []
     for name, levels in given.items():
-        place: Place = ("factors", name)
+        where: KeyPath = ("factors", name)
         if isinstance(levels, str):
             if not re.fullmatch(r"\d{1,6}", levels, re.ASCII) or not int(levels):
                 document.fail(
-                    place,
-                    f"the factor {name!r} needs a list of levels or their number, got {levels!r}.",
-                    expected,
+                    where, f"the factor {name!r} needs a list of levels or their number, got {levels!r}.", expected
                 )
             _check_width(int(levels))
             levels = [str(level) for level in range(int(levels))]
-        if not isinstance(levels, list) or not levels or not all(isinstance(one, str) for one in levels):
-            document.fail(place, f"the factor {name!r} needs a list of levels or their number.", expected)
-        met = set[str]()
+        if not isinstance(levels, list) or not levels or not all(isinstance(level, str) for level in levels):
+            document.fail(where, f"the factor {name!r} needs a list of levels or their number.", expected)
+        seen = set[str]()
         for index, level in enumerate(levels):
-            if level in met:
-                document.fail(
-                    (*place, index), f"the factor {name!r} has the level {level!r} twice.", "remove one"
-                )
-            met.add(level)
-        made.append((name, tuple(levels)))
-        _check_width(sum(len(levels) for _, levels in made))
-    return ProductSpace(factors=tuple(made))
+            if level in seen:
+                document.fail((*where, index), f"the factor {name!r} has the level {level!r} twice.", "remove one")
+            seen.add(level)
+        factors.append((name, tuple(levels)))
+        _check_width(sum(len(levels) for _, levels in factors))
+    return ProductSpace(factors=tuple(factors))
 
 
 def _texts(document: Document, key: str) -> tuple[str, ...]:
     given = document.values.get(key, [])
     given = [given] if isinstance(given, str) else given
-    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+    if not isinstance(given, list) or not all(isinstance(text, str) for text in given):
         document.fail(
-            (key,), f"{key} must be a list of expressions.", f"e.g. {key}: ['colour=red and object=dog']"
+            (key,), f"{key} must be a list of expressions.", f"for example {key}: ['colour=red and object=dog']"
         )
     return tuple(given)
 
 
 def _check_expressions(document: Document, lists: dict[str, tuple[str, ...]], space: Space) -> None:
-    """Here, where the line is known."""
+    """Parse all expressions while their lines are known."""
     for key, texts in lists.items():
         for index, text in enumerate(texts):
             try:
@@ -214,16 +211,16 @@ def _text(document: Document, key: str) -> str | None:
 def _number(document: Document, key: str) -> float | None:
     given = _text(document, key)
     try:
-        found = None if given is None else float(given)
+        number = None if given is None else float(given)
     except ValueError:
         document.fail((key,), f"{key} must be a number, got {given!r}.")
-    if found is not None and not (math.isfinite(found) and found >= 0):
-        document.fail((key,), f"{key} must be a number from 0 on, got {given!r}.")
-    return found
+    if number is not None and not (math.isfinite(number) and number >= 0):
+        document.fail((key,), f"{key} must be a number of at least 0, got {given!r}.")
+    return number
 
 
 def _whole(document: Document, key: str) -> int | None:
     given = _text(document, key)
     if given is not None and not re.fullmatch(r"\d{1,12}", given, re.ASCII):
-        document.fail((key,), f"{key} must be a whole number, got {given!r}.")
+        document.fail((key,), f"{key} must be an integer, got {given!r}.")
     return None if given is None else int(given)

@@ -1,74 +1,74 @@
-"""Names in a sentence, and a certificate in words."""
+"""Text of plans: names in a sentence, costs, and certificates as a table."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from recombine.errors import BadInput, did_you_mean
 from recombine.plain import plain
 from recombine.spaces.base import Space, in_words
 from recombine.spaces.product import ProductSpace
-from recombine.supports.certificate import Certificate, Coverage
+from recombine.supports.certificate import Certificate
 
 SHOWN = 8
-"""How many names a sentence lists."""
+"""The number of names that a sentence lists."""
 
 
 def listed(names: list[str], shown: int = SHOWN) -> str:
-    """The first names, and how many more there are."""
+    """The first names, and the number of the others."""
     rest = len(names) - shown
     return ", ".join(plain(name) for name in names[:shown]) + (f" and {rest} more" if rest > 0 else "")
 
 
+def no_file(path: Path, what: str, endings: tuple[str, ...]) -> BadInput:
+    """The error for a file that does not exist, with the nearest file of these endings beside it."""
+    near = [str(file) for ending in endings for file in sorted(path.parent.glob(f"*{ending}"))]
+    return BadInput(f"There is no file {str(path)!r}{what}.", fix=did_you_mean(str(path), near[:20]))
+
+
 def interactions_of(strength: int, *, subsets: bool) -> str:
-    """What is covered at a strength, in the plural: levels, pairs of levels, sets of 3 levels."""
+    """The name of the interactions of a strength, in the plural: levels, pairs, sets of 3 levels."""
     part = "modules" if subsets else "levels"
     return {1: part, 2: "pairs"}.get(strength, f"sets of {strength} {part}")
 
 
-def share_in_words(coverage: Coverage) -> str:
-    """A share that is not rounded to all or nothing where it is neither; an interval where it was sampled."""
-    digits = 1
-    while (
-        digits < 6
-        and coverage.share < 1
-        and round(coverage.share * 100, digits) in (0.0, 100.0)
-        and coverage.share
-    ):
-        digits += 1
-    text = f"{coverage.share * 100:.{digits}f}".rstrip("0").rstrip(".") + " %"
-    return (
-        text if coverage.exact else f"{text} ({coverage.low * 100:.1f} to {coverage.high * 100:.1f}, sampled)"
-    )
-
-
 def certificate_rows(
-    certificate: Certificate | None, space: Space, strength: int, met: tuple[int, int] | None = None
+    certificate: Certificate | None, space: Space, strength: int, covered: tuple[int, int] | None = None
 ) -> list[tuple[str, str]]:
-    """A certificate as lines of a table: what, and how it is.
+    """A certificate as rows of a table.
 
-    `met` has how many interactions of the strength are met, and how many can be, where constraints rule out others.
+    Args:
+        certificate: The certificate. None where there are no combinations yet.
+        space: The space, which decides whether constituents are called levels or modules.
+        strength: The strength of the plan.
+        covered: Where constraints exclude interactions: how many are covered, and how many are allowed.
+
+    Returns:
+        Pairs of a name and a value, with the same names for every certificate of one plan.
     """
     subsets = not isinstance(space, ProductSpace)
     part = "modules" if subsets else "levels"
-    wanted = sorted({min(2, space.slots), strength} - {1})
-    names = ["combinations", f"{part} never seen", f"groups of {part} that never touch"]
-    names += [f"{interactions_of(one, subsets=subsets)} met" for one in wanted]
-    names += [f"{interactions_of(strength, subsets=subsets)} met that may be"] if met is not None else []
-    # Of products it is 0 whatever is collected, as the levels of a factor always add up to one.
-    names += ["used evenly", *(["smallest eigenvalue of E[zz']"] if subsets else [])]
+    strengths = sorted({min(2, space.slots), strength} - {1})
+    names = ["combinations", f"{part} never seen", f"{part} are connected"]
+    names += [f"{interactions_of(size, subsets=subsets)} covered" for size in strengths]
+    names += [f"allowed {interactions_of(strength, subsets=subsets)} covered"] if covered is not None else []
+    # For products the eigenvalue is always 0, because the levels of each factor add up to one.
+    names += [f"{part} used evenly", *(["smallest eigenvalue of E[zz']"] if subsets else [])]
     if certificate is None:
-        return [(name, "nothing" if place == 0 else "-") for place, name in enumerate(names)]
+        return [(name, "none" if index == 0 else "-") for index, name in enumerate(names)]
     unseen = len(certificate.unseen)
-    told = [
+    values = [
         f"{certificate.size} of {in_words(certificate.space_size)}",
         f"{unseen} of {space.width}" if unseen else "none",
-        "none" if certificate.groups == 1 else str(certificate.groups),
-        *(share_in_words(certificate.coverage_of(one)) for one in wanted),
-        *([f"{met[0]} of {met[1]}"] if met is not None else []),
+        "yes" if certificate.groups == 1 else f"no: {certificate.groups} groups",
+        *(str(certificate.coverage_of(size)) for size in strengths),
+        *([f"{covered[0]} of {covered[1]}"] if covered is not None else []),
         "yes" if certificate.balanced else "no",
         f"{certificate.spectrum[-1]:.3g}" if abs(certificate.spectrum[-1]) > 1e-9 else "0",
     ]
-    return list(zip(names, told, strict=False))
+    return list(zip(names, values, strict=False))
 
 
 def amount(value: float) -> str:
-    """A cost or a budget: whole numbers without a point."""
+    """A cost or a budget as text: integers without a decimal point."""
     return str(int(value)) if value == int(value) else f"{value:.6g}"

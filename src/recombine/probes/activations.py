@@ -1,4 +1,4 @@
-"""What measurements that interfere with a network share: activations to fit on, probes, edited networks."""
+"""Activations, linear probes and edited networks, shared by measurements that intervene on a network."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from recombine.models.base import Edit, Network, Trace, unedited
 from recombine.probes.decodability import STRENGTHS, TraceTask
 from recombine.probes.ridge import RidgePath, mean_r2
 from recombine.probes.tasks import over_tasks
+from recombine.spaces.rows import RowSet
 from recombine.supports.regions import Side
-from recombine.supports.rows import RowSet
 from recombine.training.prepare import Setting
 from recombine.training.streams import Stream
 
 Activations = dict[str, np.ndarray]
-"""`vector`, `encoding` and each site, with a leading task axis."""
+"""The task vector (`vector`), the code (`encoding`) and each site, with a leading task axis."""
 
-InterferedRegion = Literal["held_out", "trained"]
-"""Which combinations are interfered with. Probes are fitted on held-out ones in either case."""
+InterventionRegion = Literal["held_out", "trained"]
+"""The combinations on which the network is intervened on. Probes are fitted on held-out ones in either case."""
 
 SIDES: tuple[Side, Side] = ("test", "validation")
-FEWEST = 8
-"""Held-out combinations without which nothing can be fitted on some and tried on others."""
+MIN_COMBINATIONS = 8
+"""The smallest number of held-out combinations that can be split into parts to fit and to test on."""
 
 
-class Edited(Network):
-    """A network that goes on with something else than what it computed. For use inside compiled code only."""
+class EditedNetwork(Network):
+    """A network whose sites are edited in every pass. For use inside compiled code only."""
 
     network: Network
     edit: Edit = eqx.field(static=True)
@@ -43,7 +43,7 @@ class Edited(Network):
 
 
 class Probe(NamedTuple):
-    """A ridge map from a site to the task vector, with the strength that was best on validation combinations."""
+    """A ridge regression of the task vector on a site, with the strength that is best on validation combinations."""
 
     ridge: RidgePath
     strength: float
@@ -54,8 +54,8 @@ class Probe(NamedTuple):
         return self.ridge.weights(self.strength)[:, : self.width]
 
     @property
-    def beside(self) -> Float[np.ndarray, "d more"]:
-        """The weights of the targets that were fitted beside the task vector."""
+    def extra_weights(self) -> Float[np.ndarray, "d more"]:
+        """The weights of the extra targets."""
         return self.ridge.weights(self.strength)[:, self.width :]
 
     def predict(self, features: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n width"]:
@@ -63,23 +63,23 @@ class Probe(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Probed:
-    """Activations on held-out combinations in four sets that share no combination.
+class ProbeSplits:
+    """Activations on four disjoint sets of held-out combinations.
 
-    Half of the test side is for fitting, a quarter for the referee (a second probe that judges what was done by
-    means of the first) and a quarter is left to interfere with. What is chosen is chosen on the validation side.
+    Half of the test side is for fitting, a quarter for the referee (a second probe that judges edits made with the first)
+    and a quarter for the intervention itself. Strengths and layers are chosen on the validation side.
     """
 
     fit: Activations
     fit_rows: Int[np.ndarray, "fitted slots"]
-    """The combinations of `fit`, each of which has equally many tasks there, one after the other."""
+    """The combinations of `fit`. Each has the same number of tasks there, in consecutive rows."""
     referee: Activations
-    rest: Activations
-    rest_rows: Int[np.ndarray, "left slots"]
+    test: Activations
+    test_rows: Int[np.ndarray, "tested slots"]
     validation: Activations
     validation_rows: Int[np.ndarray, "validation slots"]
     seen: RowSet
-    """Combinations that something was fitted, chosen or stopped on."""
+    """Combinations that were used to fit, to choose or to stop training."""
 
     @property
     def sites(self) -> list[str]:
@@ -87,27 +87,31 @@ class Probed:
         return [name for name in self.fit if name not in ("vector", "encoding")]
 
     def trivial(self, site: str) -> bool:
-        """Whether a layer knows the constituents because it was told: the first one, and the code is linear in them.
-
-        What comes before the first layer (what a reader made of the code) is as trivial.
-        """
+        """Whether a layer reads the constituents from a code that is linear in them: the first layer, or the reader."""
         names = self.sites
         first = next((number for number, name in enumerate(names) if name != "reading"), 0)
         if names.index(site) > first:
             return False
-        found = fit_probe(self.fit, self.validation, "encoding")
-        return mean_r2(self.validation["vector"], found.predict(self.validation["encoding"])) > 0.99
+        probe = fit_probe(self.fit, self.validation, "encoding")
+        return mean_r2(self.validation["vector"], probe.predict(self.validation["encoding"])) > 0.99
 
 
 def fit_probe(
-    fit: Activations,
-    validation: Activations,
-    site: str,
-    beside: Float[np.ndarray, "n more"] | None = None,
+    fit: Activations, validation: Activations, site: str, extra_targets: Float[np.ndarray, "n more"] | None = None
 ) -> Probe:
-    """A ridge map fitted on some combinations, its strength chosen on others. It may have more targets beside."""
+    """Fit a ridge probe of the task vector.
+
+    Args:
+        fit: The activations to fit on.
+        validation: Activations of other combinations, to choose the strength on.
+        site: The site to read.
+        extra_targets: Targets to fit beside the task vector, with the same strength.
+
+    Returns:
+        The probe.
+    """
     width = fit["vector"].shape[1]
-    targets = fit["vector"] if beside is None else np.concatenate([fit["vector"], beside], axis=1)
+    targets = fit["vector"] if extra_targets is None else np.concatenate([fit["vector"], extra_targets], axis=1)
     ridge = RidgePath(fit[site], targets)
 
     def quality(strength: float) -> float:
@@ -119,37 +123,61 @@ def fit_probe(
 def activations(
     setting: Setting, network: Network, rows: Int[np.ndarray, "n slots"], draws: int, region: str
 ) -> Activations:
-    """The activations of one example of each of `draws` tasks of each combination."""
+    """Trace one example of each of `draws` tasks of each combination."""
     return over_tasks(TraceTask(), setting, network, np.repeat(rows, draws, axis=0), Stream.PROBE, region)
 
 
-def sides(
+def held_out_sides(
     setting: Setting, combinations: int, fewest: int, what: str
 ) -> tuple[Int[np.ndarray, "n slots"], Int[np.ndarray, "m slots"]]:
-    """Held-out combinations to fit and score on (test side) and to choose on (validation side), at most so many of each.
+    """Held-out combinations to fit and score on (test side), and to choose on (validation side).
 
-    `what` needs `fewest` of the first.
+    Args:
+        setting: The run.
+        combinations: The largest number of combinations of each side.
+        fewest: The smallest number on the test side; an error otherwise.
+        what: What needs them, for the error message.
+
+    Returns:
+        The rows of the test side and of the validation side.
     """
     test, validation = (setting.regions.require("held_out", combinations, side) for side in SIDES)
     if len(test) < fewest:
         raise BadInput(
-            f"Of the held-out combinations (test side) {len(test)} were found; {what} needs {fewest}.",
+            f"There are {len(test)} held-out combinations on the test side; {what} needs {fewest}.",
             fix="train on fewer combinations, or hold out more",
         )
     return test, validation
 
 
-def probed(setting: Setting, network: Network, combinations: int, draws: int) -> Probed:
-    """The activations that a measurement fits on."""
-    what = "fitting on some and interfering with others"
-    test, validation = sides(setting, combinations, FEWEST, what)
-    place = np.arange(len(test)) % 4
-    parts = {"fit": test[place % 2 == 0], "referee": test[place == 1], "rest": test[place == 3]}
-    found = {
-        name: activations(setting, network, rows, draws, f"probed {name}")
-        for name, rows in (parts | {"validation": validation}).items()
+def probe_splits(setting: Setting, network: Network, combinations: int, draws: int) -> ProbeSplits:
+    """Compute the activations of a network for fitting probes and for intervening.
+
+    Args:
+        setting: The run.
+        network: The network.
+        combinations: The largest number of held-out combinations of each side.
+        draws: The number of tasks of each combination.
+
+    Returns:
+        Activations on four disjoint sets of combinations.
+    """
+    test, validation = held_out_sides(
+        setting, combinations, MIN_COMBINATIONS, "fitting on some and intervening on others"
+    )
+    quarter = np.arange(len(test)) % 4
+    rows = {"fit": test[quarter % 2 == 0], "referee": test[quarter == 1], "rest": test[quarter == 3]}
+    traced = {
+        name: activations(setting, network, some, draws, f"probed {name}")
+        for name, some in (rows | {"validation": validation}).items()
     }
-    seen = RowSet(np.concatenate([parts["fit"], parts["referee"], validation, setting.validation_rows()]))
-    return Probed(
-        **found, fit_rows=parts["fit"], rest_rows=parts["rest"], validation_rows=validation, seen=seen
+    return ProbeSplits(
+        fit=traced["fit"],
+        fit_rows=rows["fit"],
+        referee=traced["referee"],
+        test=traced["rest"],
+        test_rows=rows["rest"],
+        validation=traced["validation"],
+        validation_rows=validation,
+        seen=RowSet(np.concatenate([rows["fit"], rows["referee"], validation, setting.validation_rows()])),
     )

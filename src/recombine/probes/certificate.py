@@ -1,8 +1,8 @@
-"""What could be said of a run's support before training, so that it stands beside the scores."""
+"""The certificate of a run's support, computed before training, beside the scores."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from recombine.models.base import Network
 from recombine.probes.base import Measured, Measurement
@@ -10,24 +10,25 @@ from recombine.training.prepare import Setting
 
 
 class CertificateOfSupport(Measurement):
-    """The certificate of the support that was drawn for the run. The network has no part in it."""
+    """Completeness, connectedness, pair coverage and usage of the run's support. The network is not used."""
 
     kind: Literal["certificate"] = "certificate"
 
+    summary_names: ClassVar[tuple[str, ...]] = (
+        *("complete", "connected", "balanced", "groups"),
+        *("unseen", "pairs_met", "usage_min", "usage_max", "size"),
+    )
+
     def measure(self, setting: Setting, network: Network) -> Measured:
         certificate = setting.support.certificate((1, 2))
-        # Where no two constituents can meet, none are unmet.
-        pairs = [one.share for one in certificate.coverage if one.strength == 2]
-        summary = {
-            "complete": float(certificate.complete),
-            "connected": float(certificate.connected),
-            "balanced": float(certificate.balanced),
-            "groups": float(certificate.groups),
+        # Where combinations have a single constituent, there is no pair to cover.
+        pairs = [coverage.share for coverage in certificate.coverage if coverage.strength == 2]
+        usage = list(certificate.usage)
+        summary = {name: float(getattr(certificate, name)) for name in self.summary_names[:4]} | {
             "unseen": float(len(certificate.unseen)),
             "pairs_met": pairs[0] if pairs else 1.0,
-            "usage_min": min(certificate.usage),
-            "usage_max": max(certificate.usage),
+            "usage_min": min(usage),
+            "usage_max": max(usage),
             "size": float(certificate.size),
         }
-        constituents = list(range(len(certificate.usage)))
-        return Measured(summary, {"constituent": constituents, "usage": list(certificate.usage)})
+        return Measured(summary, {"constituent": list(range(len(usage))), "usage": usage})

@@ -1,4 +1,4 @@
-"""How well each factor can be read off each block while images are drawn, at several moments, with its controls."""
+"""Linear decodability of each factor from each block while a network generates images, with controls."""
 
 from __future__ import annotations
 
@@ -14,105 +14,116 @@ from pydantic import PositiveInt
 from recombine.errors import BadInput
 from recombine.models.base import Network
 from recombine.objectives.flow_matching import FlowMatching
-from recombine.probes.activations import FEWEST, SIDES, sides
+from recombine.probes.activations import MIN_COMBINATIONS, SIDES, held_out_sides
 from recombine.probes.base import Measured, Measurement
 from recombine.probes.decodability import STRENGTHS, control_targets
 from recombine.probes.ridge import RidgePath, mean_r2
 from recombine.probes.tasks import at_once, over_tasks
 from recombine.spaces.product import ProductSpace
+from recombine.training.config import RunConfig
 from recombine.training.prepare import Setting
 from recombine.training.program import draw_examples
 from recombine.training.streams import Stream
 
 MOMENTS: tuple[tuple[str, float], ...] = (("0.3", 0.3), ("0.5", 0.5), ("0.7", 0.7), ("1.0", 1.0))
-"""Shares of the way from noise to image at which a network is looked into."""
+"""The shares of the way from noise to image at which activations are recorded."""
 MEAN = "mean"
 """The mean over these moments."""
 EARLY = MOMENTS[0][0]
-"""The first of them: little of the image is there yet."""
+"""The first of these moments, when little of the image is there."""
 READING = "reading"
-"""What the text encoder made of the caption: the same at every moment."""
+"""The output of the text encoder, the same at every moment."""
 
 SHARE = 3
-"""Of every site as many principal components are read as there are combinations to fit on, divided by this: with as many
-channels as combinations a code that is random by combination would be known by heart, and sites of any width compare."""
+"""A probe reads the first n / SHARE principal components of a site, n being the number of combinations to fit on. Sites of
+any width are then comparable, and a probe cannot memorise a code that is random by combination."""
 
 
 @dataclasses.dataclass(frozen=True)
 class WatchTask:
-    """The task vector, and each site at each moment while one image is drawn. Sites are named `site @ moment`."""
+    """The task vector, and each site at each moment while one image is generated. Sites are named `site @ moment`."""
 
     objective: FlowMatching
 
     def __call__(self, network: Network, teacher: Any, encoder: Any, row: Array, key: Array) -> Any:
         task, code, batch = draw_examples(teacher, encoder, row, key, samples=1)
         _, sites = self.objective.watched(network, code, batch.inputs[:, :-1])
-        found = {"vector": task.vector}
+        traced = {"vector": task.vector}
         for site, values in sites.items():
-            steps = {
-                name: values[min(round(share * len(values)), len(values) - 1), 0] for name, share in MOMENTS
-            }
+            steps = {name: values[min(round(share * len(values)), len(values) - 1), 0] for name, share in MOMENTS}
             if site == READING:
-                found[READING] = values[0, 0]
+                traced[READING] = values[0, 0]
                 continue
-            found |= {f"{site} @ {name}": one for name, one in steps.items()}
-            found[f"{site} @ {MEAN}"] = jax.numpy.mean(jax.numpy.stack([*steps.values()]), axis=0)
-        return found
+            traced |= {f"{site} @ {name}": step for name, step in steps.items()}
+            traced[f"{site} @ {MEAN}"] = jax.numpy.mean(jax.numpy.stack([*steps.values()]), axis=0)
+        return traced
 
 
-class Seen(NamedTuple):
-    """Some combinations and what was seen of their tasks: equally many of each, one after the other."""
+class Traced(NamedTuple):
+    """Combinations and the activations of their tasks: the same number of each, in consecutive rows."""
 
     rows: Int[np.ndarray, "n slots"]
     values: dict[str, np.ndarray]
 
-    def take(self, chosen: np.ndarray) -> Seen:
+    def take(self, chosen: np.ndarray) -> Traced:
+        """The chosen combinations."""
         tasks = np.repeat(chosen, len(self.values["vector"]) // len(self.rows))
-        return Seen(self.rows[chosen], {name: values[tasks] for name, values in self.values.items()})
+        return Traced(self.rows[chosen], {name: values[tasks] for name, values in self.values.items()})
 
 
-class Read(NamedTuple):
-    """A site read by probes fitted on the halves of the test combinations, each scored on the other half."""
+class SiteProbes(NamedTuple):
+    """The results of two probes of a site, fitted on one half of the test combinations and scored on the other."""
 
     validation: dict[str, float]
-    """R2 of each factor on validation combinations, on which the site may be chosen."""
+    """R2 of each factor on validation combinations, for choosing the site."""
     r2: dict[str, float]
-    """On the half that was not fitted on."""
+    """R2 of each factor on the half that was not fitted on."""
     control: dict[str, float]
-    """R2 of a code that is random by combination, on other tasks of the combinations fitted on."""
+    """R2 of a code that is random by combination, on other tasks of the fitted combinations."""
     errors: dict[str, Float[np.ndarray, " combination"]]
-    """How badly each combination is read: the mean squared error as a share of that of who knows nothing, which always says
-    the mean of what was fitted on. As a share of one common spread, combinations with frequent values would seem to be
-    read better whatever is known."""
+    """The mean squared error on each combination, as a share of that of the mean of the fitted tasks (`blind`). As a share
+    of one common variance, combinations with frequent values would always seem to be decoded better."""
     blind: dict[str, Float[np.ndarray, " combination"]]
-    """That error of who knows nothing: small where the value is frequent among the combinations fitted on."""
+    """The error of predicting the mean of the fitted tasks: small where the value is frequent among them."""
 
 
 class Concepts(Measurement):
-    """R2 of ridge maps from a block, pooled over positions, to each factor of the combination that was asked for.
+    """R2 of ridge regressions from a block, pooled over positions, to each factor of the requested combination.
 
-    The intrinsic form: fitted on half of the held-out combinations (test side), scored on the other half, both ways
-    round, from equally many principal components of every site. Which site and moment count is chosen on validation
-    combinations: among all (`use` is `chosen`) and among those of the first moment (`early`). The text encoder (`text`) and an
-    untrained network are read in the same way. Rows with a combination say how well such a site tells that combination: one less the error as a share of that of
-    who knows nothing (`blind`).
+    The intrinsic form: fitted on half of the held-out combinations (test side) and scored on the other half, in both
+    directions, from the same number of principal components of every site. The site and moment are chosen on validation
+    combinations: among all (`use` is `chosen`) and among those of the first moment (`early`). The text encoder (`text`) and
+    an untrained network are probed in the same way. Rows with a combination give R2 on that combination: 1 less the error
+    as a share of that of the mean (`blind`).
     """
 
     kind: Literal["concepts"] = "concepts"
     version: ClassVar[int] = 3
     combinations: PositiveInt = 256
-    """The most held-out combinations of each side."""
+    """The largest number of held-out combinations of each side."""
     draws: PositiveInt = 4
-    """Tasks (captions, and noise to begin with) of each combination, of which half are kept for the control."""
+    """The number of tasks (captions and initial noise) of each combination; half of them are for the control."""
+
+    def summary_columns(self, config: RunConfig) -> frozenset[str] | None:
+        factors = config.space.factors if isinstance(config.space, ProductSpace) else ()
+        sites = [
+            f"{site}{network}_{number}"
+            for site in ("concepts", "early", "text")
+            for network in ("", "_untrained")
+            for number in ("r2", "selectivity")
+        ]
+        parts = [f"r2_{name.replace(' ', '_')}{network}" for name, _ in factors for network in ("", "_untrained")]
+        return frozenset([*sites, *parts])
 
     def measure(self, setting: Setting, network: Network) -> Measured:
         space, objective = setting.config.space, setting.config.objective
         if not isinstance(objective, FlowMatching) or not isinstance(space, ProductSpace):
             raise BadInput(
-                f"concepts looks into networks that draw images; this one is trained by {objective.kind!r}.",
+                f"concepts measures networks that generate images; this one is trained by {objective.kind!r}.",
                 fix="family=scenes with objective=flow-matching, or the measurement decodability",
             )
-        rows = dict(zip(SIDES, sides(setting, self.combinations, FEWEST, "a probe"), strict=True))
+        sides = held_out_sides(setting, self.combinations, MIN_COMBINATIONS, "a probe")
+        rows = dict(zip(SIDES, sides, strict=True))
         columns = {
             name: slice(offset, offset + level)
             for (name, _), offset, level in zip(space.factors, space.offsets, space.levels, strict=True)
@@ -120,96 +131,97 @@ class Concepts(Measurement):
         names = [space.name(row) for row in rows["test"]]
         records: list[dict[str, Any]] = []
         summary: dict[str, float] = {}
-        for kind, which in (("trained", network), ("untrained", setting.network())):
-            seen = {side: self._seen(setting, which, objective, some, side) for side, some in rows.items()}
-            found = read_sites(seen["test"], seen["validation"], columns, setting.config.seeds.support)
-            best = chosen_site(found)
-            uses = {READING: "text", chosen_site(found, EARLY): "early", best: "chosen"}
+        for kind, model in (("trained", network), ("untrained", setting.network())):
+            traced = {side: self._traced(setting, model, objective, some, side) for side, some in rows.items()}
+            probes = probe_sites(traced["test"], traced["validation"], columns, setting.config.seeds.support)
+            best = chosen_site(probes)
+            uses = {READING: "text", chosen_site(probes, EARLY): "early", best: "chosen"}
             suffix = "" if kind == "trained" else "_untrained"
-            for site, read in found.items():
-                records += _records(kind, site, read, uses.get(site, ""))
-            # One site may be both: the best of all, and the best of the first moment.
-            for site, use in ((best, "chosen"), (chosen_site(found, EARLY), "early"), (READING, "text")):
-                if site not in found:
+            for site, probe in probes.items():
+                records += _records(kind, site, probe, uses.get(site, ""))
+            # One site may be both the best of all and the best of the first moment.
+            for site, use in ((best, "chosen"), (chosen_site(probes, EARLY), "early"), (READING, "text")):
+                if site not in probes:
                     continue
-                read, short = found[site], {"chosen": "concepts", "early": "early", "text": "text"}[use]
-                records += _of_combinations(kind, site, read, names, use)
-                summary[f"{short}{suffix}_r2"] = float(np.mean([*read.r2.values()]))
-                gaps = [read.r2[factor] - read.control[factor] for factor in read.r2]
+                probe, short = probes[site], {"chosen": "concepts", "early": "early", "text": "text"}[use]
+                records += _of_combinations(kind, site, probe, names, use)
+                summary[f"{short}{suffix}_r2"] = float(np.mean([*probe.r2.values()]))
+                gaps = [probe.r2[factor] - probe.control[factor] for factor in probe.r2]
                 summary[f"{short}{suffix}_selectivity"] = float(np.mean(gaps))
-            summary |= {f"r2_{_plain(factor)}{suffix}": value for factor, value in found[best].r2.items()}
-        return Measured(summary, {name: [record[name] for record in records] for name in records[0]})
+            summary |= {f"r2_{factor.replace(' ', '_')}{suffix}": value for factor, value in probes[best].r2.items()}
+        return Measured.from_records(summary, records)
 
-    def _seen(
-        self,
-        setting: Setting,
-        network: Network,
-        objective: FlowMatching,
-        rows: Int[np.ndarray, "n slots"],
-        side: str,
-    ) -> Seen:
+    def _traced(
+        self, setting: Setting, network: Network, objective: FlowMatching, rows: Int[np.ndarray, "n slots"], side: str
+    ) -> Traced:
         tasks = np.repeat(rows, self.draws, axis=0)
         watch = WatchTask(objective)
         region = f"concepts {side}"
-        return Seen(rows, over_tasks(watch, setting, network, tasks, Stream.PROBE, region, at_once(setting)))
+        return Traced(rows, over_tasks(watch, setting, network, tasks, Stream.PROBE, region, at_once(setting)))
 
 
-def read_sites(test: Seen, validation: Seen, columns: dict[str, slice], seed: int) -> dict[str, Read]:
-    """Every site and moment, read."""
+def probe_sites(test: Traced, validation: Traced, columns: dict[str, slice], seed: int) -> dict[str, SiteProbes]:
+    """Fit probes of every site and moment.
+
+    Args:
+        test: Held-out combinations to fit and to score on.
+        validation: Others, to choose the strength on.
+        columns: The coordinates of each factor in the task vector.
+        seed: The seed of the control's random codes.
+
+    Returns:
+        The results by site.
+    """
     controls = {
-        factor: control_targets(test.rows, test.values["vector"][:, where], seed)
-        for factor, where in columns.items()
+        factor: control_targets(test.rows, test.values["vector"][:, where], seed) for factor, where in columns.items()
     }
-    seen = Seen(test.rows, test.values | {"control": np.concatenate([*controls.values()], axis=1)})
+    with_control = Traced(test.rows, test.values | {"control": np.concatenate([*controls.values()], axis=1)})
     return {
-        site: _read(seen, validation, site, columns)
+        site: _probe(with_control, validation, site, columns)
         for site in test.values
         if site not in ("vector", "control")
     }
 
 
-def chosen_site(found: dict[str, Read], moment: str | None = None) -> str:
-    """The block and moment (or the block at a moment) that validation combinations are read best from.
-
-    The text encoder is no block.
-    """
-    blocks = [site for site in found if site != READING and (moment is None or site.endswith(f"@ {moment}"))]
-    return max(blocks, key=lambda site: np.mean([*found[site].validation.values()]))
+def chosen_site(probes: dict[str, SiteProbes], moment: str | None = None) -> str:
+    """The site with the best R2 on validation combinations, at a given moment or at any. The text encoder is left out."""
+    blocks = [site for site in probes if site != READING and (moment is None or site.endswith(f"@ {moment}"))]
+    return max(blocks, key=lambda site: np.mean([*probes[site].validation.values()]))
 
 
 class _Fold(NamedTuple):
-    """A probe fitted on half of the test combinations: what it says of others."""
+    """The predictions of a probe that was fitted on half of the test combinations."""
 
     validation: Float[np.ndarray, "task width"]
     score: Float[np.ndarray, "task width"]
     control: Float[np.ndarray, "task width"]
-    """Of the random codes, on other tasks of the combinations that it was fitted on."""
-    known: Float[np.ndarray, "task width"]
-    """What they are."""
+    """Predicted random codes, on other tasks of the fitted combinations."""
+    control_targets: Float[np.ndarray, "task width"]
+    """The true random codes of these tasks."""
     mean: Float[np.ndarray, " width"]
-    """Of what it was fitted on."""
+    """The mean of the fitted tasks."""
 
 
-def _fold(fit: Seen, score: Seen, validation: Seen, site: str) -> _Fold:
+def _fold(fit: Traced, score: Traced, validation: Traced, site: str) -> _Fold:
     width = fit.values["vector"].shape[1]
     draws = len(fit.values["vector"]) // len(fit.rows)
-    # Every other task is kept: the control is asked about other tasks of the same combinations.
+    # Every other task is kept for the control, which is scored on other tasks of the same combinations.
     kept = np.arange(len(fit.values["vector"])) % draws % 2 == 1
     targets = np.concatenate([fit.values["vector"], fit.values["control"]], axis=1)
     project = components(fit.values[site][~kept], max(1, len(fit.rows) // SHARE))
     ridge = RidgePath(project(fit.values[site][~kept]), targets[~kept])
-    asked = project(validation.values[site])
+    features = project(validation.values[site])
 
     def quality(strength: float) -> float:
-        return mean_r2(validation.values["vector"], ridge.predict(asked, strength)[:, :width])
+        return mean_r2(validation.values["vector"], ridge.predict(features, strength)[:, :width])
 
     best = max(STRENGTHS, key=quality)
-    again = kept if kept.any() else ~kept
+    control = kept if kept.any() else ~kept
     return _Fold(
-        ridge.predict(asked, best)[:, :width],
+        ridge.predict(features, best)[:, :width],
         ridge.predict(project(score.values[site]), best)[:, :width],
-        ridge.predict(project(fit.values[site][again]), best)[:, width:],
-        fit.values["control"][again],
+        ridge.predict(project(fit.values[site][control]), best)[:, width:],
+        fit.values["control"][control],
         fit.values["vector"].mean(0),
     )
 
@@ -217,78 +229,64 @@ def _fold(fit: Seen, score: Seen, validation: Seen, site: str) -> _Fold:
 def components(
     features: Float[np.ndarray, "n d"], number: int
 ) -> Callable[[Float[np.ndarray, "m d"]], Float[np.ndarray, "m k"]]:
-    """The projection on the first principal components of some features."""
+    """Fit principal components.
+
+    Args:
+        features: The features to fit on.
+        number: The number of components.
+
+    Returns:
+        The projection of other features on the components.
+    """
     features = np.asarray(features, np.float64)
     mean = features.mean(0)
     axes = np.linalg.svd(features - mean, full_matrices=False)[2][:number]
     return lambda others: (np.asarray(others, np.float64) - mean) @ axes.T
 
 
-def _read(test: Seen, validation: Seen, site: str, columns: dict[str, slice]) -> Read:
+def _probe(test: Traced, validation: Traced, site: str, columns: dict[str, slice]) -> SiteProbes:
     even = np.arange(len(test.rows)) % 2 == 0
-    found = Read({}, {}, {}, *({factor: np.empty(len(test.rows)) for factor in columns} for _ in range(2)))
+    probes = SiteProbes({}, {}, {}, *({factor: np.empty(len(test.rows)) for factor in columns} for _ in range(2)))
     folds = []
     for half in (even, ~even):
         fit, score = test.take(half), test.take(~half)
         folds.append((score.values["vector"], _fold(fit, score, validation, site)))
-        wanted, fold = folds[-1]
-        wrong, unknown = (wanted - fold.score) ** 2, (wanted - fold.mean) ** 2
-        draws = len(wanted) // len(score.rows)
+        targets, fold = folds[-1]
+        by_probe, by_mean = (targets - fold.score) ** 2, (targets - fold.mean) ** 2
+        draws = len(targets) // len(score.rows)
         for factor, where in columns.items():
-            errors, blind = (each[:, where].sum(1).reshape(-1, draws).mean(1) for each in (wrong, unknown))
-            found.errors[factor][~half] = errors / np.maximum(blind, 1e-30)
-            found.blind[factor][~half] = blind
-    asked = validation.values["vector"]
+            errors, blind = (each[:, where].sum(1).reshape(-1, draws).mean(1) for each in (by_probe, by_mean))
+            probes.errors[factor][~half] = errors / np.maximum(blind, 1e-30)
+            probes.blind[factor][~half] = blind
+    targets = validation.values["vector"]
     for factor, where in columns.items():
         pairs = {
-            "validation": [(asked, fold.validation) for _, fold in folds],
-            "r2": [(wanted, fold.score) for wanted, fold in folds],
-            "control": [(fold.known, fold.control) for _, fold in folds],
+            "validation": [(targets, fold.validation) for _, fold in folds],
+            "r2": [(truth, fold.score) for truth, fold in folds],
+            "control": [(fold.control_targets, fold.control) for _, fold in folds],
         }
         for name, both in pairs.items():
             r2 = np.mean([mean_r2(truth[:, where], guess[:, where]) for truth, guess in both])
-            getattr(found, name)[factor] = float(r2)
-    return found
+            getattr(probes, name)[factor] = float(r2)
+    return probes
 
 
-def _records(kind: str, site: str, read: Read, use: str) -> list[dict[str, Any]]:
-    block, _, moment = site.partition(" @ ")
+def _records(kind: str, site: str, probe: SiteProbes, use: str) -> list[dict[str, Any]]:
     return [
-        {
-            "network": kind,
-            "site": block,
-            "moment": moment,
-            "use": use,
-            "factor": factor,
-            "combination": "",
-            "r2": read.r2[factor],
-            "control": read.control[factor],
-            "selectivity": read.r2[factor] - read.control[factor],
-            "blind": None,
-        }
-        for factor in read.r2
+        _record(kind, site, use, factor, r2=r2, control=probe.control[factor], selectivity=r2 - probe.control[factor])
+        for factor, r2 in probe.r2.items()
     ]
 
 
-def _of_combinations(kind: str, site: str, read: Read, names: list[str], use: str) -> list[dict[str, Any]]:
-    block, _, moment = site.partition(" @ ")
+def _of_combinations(kind: str, site: str, probe: SiteProbes, names: list[str], use: str) -> list[dict[str, Any]]:
     return [
-        {
-            "network": kind,
-            "site": block,
-            "moment": moment,
-            "use": use,
-            "factor": factor,
-            "combination": name,
-            "r2": float(1 - error),
-            "control": None,
-            "selectivity": None,
-            "blind": float(blind),
-        }
-        for factor, errors in read.errors.items()
-        for name, error, blind in zip(names, errors, read.blind[factor], strict=True)
+        _record(kind, site, use, factor, combination=name, r2=float(1 - error), blind=float(blind))
+        for factor, errors in probe.errors.items()
+        for name, error, blind in zip(names, errors, probe.blind[factor], strict=True)
     ]
 
 
-def _plain(factor: str) -> str:
-    return factor.replace(" ", "_")
+def _record(kind: str, site: str, use: str, factor: str, **values: Any) -> dict[str, Any]:
+    block, _, moment = site.partition(" @ ")
+    record = {"network": kind, "site": block, "moment": moment, "use": use, "factor": factor, "combination": ""}
+    return record | dict.fromkeys(("r2", "control", "selectivity", "blind")) | values

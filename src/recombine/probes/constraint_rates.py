@@ -1,9 +1,9 @@
-"""How many constraints the answers of a network satisfy, beside answers that need no network and after a repair."""
+"""The share of constraints that a network's answers satisfy, beside baselines and after repair."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -14,8 +14,7 @@ from recombine.families.problem import Problem as ProblemFamily
 from recombine.families.sequences import WrittenTeacher
 from recombine.models.base import Network
 from recombine.probes.base import Measured, Measurement
-from recombine.probes.graph_steps import Answer
-from recombine.probes.tasks import over_tasks
+from recombine.probes.tasks import AnswerTask, over_tasks
 from recombine.problems.base import Problem
 from recombine.problems.checking import Check, ConstraintType
 from recombine.problems.instances import Instances
@@ -26,55 +25,70 @@ from recombine.training.streams import Stream
 COLUMNS = ("answers", "tolerance", "constraints", "rate")
 
 BATCH = 128
-"""Instances that are answered at a time."""
+"""Instances in one compiled call."""
 
 EASY, BOX, BOUNDS, HARD, TOTAL, EVERY = "easy", "box", "bounds", "hard", "total", "every"
-"""Constraints that ask the same of every instance; those of them that are limits and no equations of balance; those that bound
-one number of the answer; those that depend on what is asked; all; whether all of an instance hold at once."""
+"""Groups of constraints. `easy`: the same for every instance. `box`: the easy ones that are limits, not balance equations.
+`bounds`: bounds on one number of the answer. `hard`: those that depend on the instance. `total`: all. `every`: whether all
+constraints of an instance hold at once."""
 GROUPS = (EASY, BOX, BOUNDS, HARD, TOTAL, EVERY)
 
 
 @dataclasses.dataclass(frozen=True)
 class Scale:
-    """By how much the right answers differ from their mean: what the error of numbers is measured in."""
+    """The scale of errors: the mean deviation of correct answers from their mean."""
 
     spread: Float[np.ndarray, " answer"]
 
     @classmethod
     def of(cls, problem: Problem, training: Instances) -> Scale:
-        """Of training answers. Where they hardly differ, the last digit counts instead."""
-        apart = np.abs(training.answers - training.answers.mean(axis=0)).mean(axis=0)
-        return cls(np.maximum(apart, problem.texts.answer.units))
+        """The scale of training answers; at least one unit of the last digit."""
+        deviation = np.abs(training.answers - training.answers.mean(axis=0)).mean(axis=0)
+        return cls(np.maximum(deviation, problem.texts.answer.units))
 
     def error(
         self, right: Float[np.ndarray, "n answer"], answers: Float[np.ndarray, "n answer"]
     ) -> Float[np.ndarray, " n"]:
-        """How far each answer is from the right one: mean over its numbers, 1 for the mean where all of them differ. NaN
-        where a number is none."""
+        """The error of each answer, averaged over its numbers. About 1 for the mean answer; NaN if a number is missing."""
         return (np.abs(answers - right) / self.spread).mean(axis=1)
 
 
 class ConstraintRates(Measurement):
-    """Held-out instances answered by the network itself: which constraints hold, at every tolerance of the problem. For `problem`.
+    """The share of constraints that hold in answers to held-out instances, at every tolerance. For the family `problem`.
 
-    The answer that is the mean of training, the one to the nearest training question, and all of these after the problem's
-    repair are held against the same constraints. The rates of hard constraints and of all are also stated for those instances
-    alone that the network answers by numbers throughout (`_formed`).
+    Baselines are the mean training answer (`mean`) and the answer to the nearest training question (`nearest`). All answers
+    are also checked after the problem's repair (`_repaired`). The rates of hard constraints and of all constraints are also
+    given for the instances that the network answers with numbers throughout (`_formed`).
     """
 
     kind: Literal["constraint-rates"] = "constraint-rates"
     instances: PositiveInt = 256
-    """The most instances of each side, trained and held out, that are answered."""
+    """The largest number of trained, and of held-out instances."""
     tolerance: NonNegativeFloat | None = None
-    """At which the few rates are stated that stand beside a run: else the strictest of the problem, at which its digits are
-    fine enough for the best answers. The table has all tolerances."""
+    """The tolerance of the summary's rates; the problem's strictest by default, which its digits can express. The table has
+    all tolerances."""
+
+    summary_names: ClassVar[tuple[str, ...]] = (
+        "share_box",
+        "malformed_in",
+        "error_in",
+        "error_mean_in",
+        *(f"error_{answers}" for answers in ("network", "mean", "nearest", "right")),
+        *(
+            f"{kind}_{answers}{version}{formed}"
+            for kind in (*GROUPS, "gap", "feasible_gap", "malformed")
+            for answers in ("network", "mean", "nearest", "right")
+            for version in ("", "_repaired")
+            for formed in ("", "_formed")
+        ),
+    )
 
     def measure(self, setting: Setting, network: Network) -> Measured:
         config, support, teacher = setting.config, setting.support, setting.teacher
         family = config.family
         if not (isinstance(family, ProblemFamily) and isinstance(teacher, WrittenTeacher)):
             raise BadInput(
-                f"Constraints are those of problems; the answers of {family.kind!r} have none.",
+                f"constraint-rates needs constrained problems; this run has the family {family.kind!r}.",
                 fix="family=problem",
             )
         assert isinstance(support, Listed)
@@ -83,110 +97,105 @@ class ConstraintRates(Measurement):
             "in": setting.regions.require("trained", self.instances),
             "held_out": setting.regions.require("held_out", self.instances, "test"),
         }
-        said = {
-            where: over_tasks(Answer(config.objective), setting, network, own, Stream.TEST, where, BATCH)[
-                "said"
-            ]
-            for where, own in rows.items()
+        compute = AnswerTask(config.objective)
+        tokens = {
+            region: over_tasks(compute, setting, network, some, Stream.TEST, region, BATCH)["answer"]
+            for region, some in rows.items()
         }
-        given = {
-            where: family.problem.read_answers(np.round(own).astype(np.int64), family.steps)
-            for where, own in said.items()
+        answers = {
+            region: problem.read_answers(np.round(some).astype(np.int64), family.steps)
+            for region, some in tokens.items()
         }
         training = written(family, teacher, np.asarray(support.rows)[:, 0])
-        asked = {where: written(family, teacher, own[:, 0]) for where, own in rows.items()}
-        return self._measured(problem, training, asked, given)
+        instances = {region: written(family, teacher, some[:, 0]) for region, some in rows.items()}
+        return self._measured(problem, training, instances, answers)
 
     def _measured(
         self,
         problem: Problem,
         training: Instances,
-        asked: dict[str, Instances],
+        instances: dict[str, Instances],
         given: dict[str, Float[np.ndarray, "n answer"]],
     ) -> Measured:
-        scale, held_out = Scale.of(problem, training), asked["held_out"]
+        scale, held_out = Scale.of(problem, training), instances["held_out"]
         tolerance = problem.tolerances[0] if self.tolerance is None else self.tolerance
         answers = {"network": given["held_out"]}
-        answers |= {
-            name: problem.baseline(name, training, held_out.questions) for name in ("mean", "nearest")
-        }
+        answers |= {name: problem.baseline(name, training, held_out.questions) for name in ("mean", "nearest")}
         answers["right"] = held_out.answers
-        usual = problem.baseline("mean", training, asked["in"].questions)
+        mean_answer = problem.baseline("mean", training, instances["in"].questions)
         formed = ~_malformed(given["held_out"])
         summary = {
             "share_box": box_share(problem),
             "malformed_in": float(_malformed(given["in"]).mean()),
-            "error_in": _mean(scale.error(asked["in"].answers, given["in"])),
-            "error_mean_in": _mean(scale.error(asked["in"].answers, usual)),
+            "error_in": _mean(scale.error(instances["in"].answers, given["in"])),
+            "error_mean_in": _mean(scale.error(instances["in"].answers, mean_answer)),
         }
         table: list[dict[str, Any]] = []
-        for name, own in answers.items():
-            made = {"": own}
+        for name, given_answers in answers.items():
+            versions = {"": given_answers}
             if name != "right":
-                made["_repaired"] = problem.repair(held_out.questions, own).answers
-            for after, these in made.items():
-                check = problem.check(held_out, these)
+                versions["_repaired"] = problem.repair(held_out.questions, given_answers).answers
+            for suffix, version in versions.items():
+                check = problem.check(held_out, version)
                 table += [
-                    {
-                        "answers": name + after,
-                        "tolerance": float(tolerance),
-                        "constraints": kind,
-                        "rate": float(rate),
-                    }
+                    {"answers": name + suffix, "tolerance": float(tolerance), "constraints": kind, "rate": float(rate)}
                     for kind, rates in rates_of(problem, check).items()
                     for tolerance, rate in zip(check.tolerances, rates, strict=True)
                 ]
-                at = problem.check(held_out, these, [tolerance])
-                found = {kind: float(rates[0]) for kind, rates in rates_of(problem, at).items()}
-                few = {kind: found[kind] for kind in GROUPS}
-                few |= {"gap": at.gap, "feasible_gap": float(at.feasible_gap[0]), "malformed": at.malformed}
-                summary |= {f"{kind}_{name}{after}": value for kind, value in few.items()}
-                among = rates_among(problem, held_out, these, formed, tolerance)
-                summary |= {f"{kind}_{name}{after}_formed": rate for kind, rate in among.items()}
-            summary[f"error_{name}"] = _mean(scale.error(held_out.answers, own))
+                strict = problem.check(held_out, version, [tolerance])
+                rates_at = rates_of(problem, strict)
+                values = {kind: float(rates_at[kind][0]) for kind in GROUPS}
+                values |= {
+                    "gap": strict.gap,
+                    "feasible_gap": float(strict.feasible_gap[0]),
+                    "malformed": strict.malformed,
+                }
+                summary |= {f"{kind}_{name}{suffix}": value for kind, value in values.items()}
+                among = rates_among(problem, held_out, version, formed, tolerance)
+                summary |= {f"{kind}_{name}{suffix}_formed": rate for kind, rate in among.items()}
+            summary[f"error_{name}"] = _mean(scale.error(held_out.answers, given_answers))
         return Measured(summary, {name: [row[name] for row in table] for name in COLUMNS})
 
 
 def rates_of(problem: Problem, check: Check) -> dict[str, Float[np.ndarray, " tolerance"]]:
-    """Rates of each type, and of types together."""
+    """The share of satisfied constraints of each type and of each group, by tolerance."""
     groups = {
-        EASY: [one for one in problem.types if one.easy],
+        EASY: [kind for kind in problem.types if kind.easy],
         BOX: _box(problem),
-        BOUNDS: [one for one in problem.types if one.name.endswith("bounds")],
-        HARD: [one for one in problem.types if not one.easy],
+        BOUNDS: [kind for kind in problem.types if kind.name.endswith("bounds")],
+        HARD: [kind for kind in problem.types if not kind.easy],
     }
-    together = {name: check.pooled(one.name for one in types) for name, types in groups.items()}
-    return check.by_type | together | {TOTAL: check.total, EVERY: check.every}
+    by_group = {name: check.pooled(kind.name for kind in kinds) for name, kinds in groups.items()}
+    return check.by_type | by_group | {TOTAL: check.total, EVERY: check.every}
 
 
 def rates_among(
     problem: Problem,
-    asked: Instances,
+    instances: Instances,
     answers: Float[np.ndarray, "n answer"],
-    which: Bool[np.ndarray, " n"],
+    chosen: Bool[np.ndarray, " n"],
     tolerance: float,
 ) -> dict[str, float]:
-    """The rates of hard constraints and of all in some of the instances; NaN where there is none of them."""
-    if not which.any():
+    """The rates of hard constraints and of all constraints in the chosen instances; NaN if none is chosen."""
+    if not chosen.any():
         return dict.fromkeys((HARD, TOTAL), float("nan"))
-    own = Instances(
-        asked.questions[which], asked.answers[which], asked.costs[which], asked.numbers[which], dropped=0
-    )
-    found = rates_of(problem, problem.check(own, answers[which], [tolerance]))
-    return {kind: float(found[kind][0]) for kind in (HARD, TOTAL)}
+    parts = (instances.questions, instances.answers, instances.costs, instances.numbers)
+    some = Instances(*(values[chosen] for values in parts), dropped=0)
+    rates = rates_of(problem, problem.check(some, answers[chosen], [tolerance]))
+    return {kind: float(rates[kind][0]) for kind in (HARD, TOTAL)}
 
 
 def box_share(problem: Problem) -> float:
-    """The share of a problem's constraints that are limits which are the same for every instance."""
-    return sum(one.number for one in _box(problem)) / sum(one.number for one in problem.types)
+    """The share of a problem's constraints that are limits and the same for every instance."""
+    return sum(kind.number for kind in _box(problem)) / sum(kind.number for kind in problem.types)
 
 
 def _box(problem: Problem) -> list[ConstraintType]:
-    return [one for one in problem.types if one.easy and "balance" not in one.name]
+    return [kind for kind in problem.types if kind.easy and "balance" not in kind.name]
 
 
 def written(family: ProblemFamily, teacher: WrittenTeacher, numbers: Int[np.ndarray, " n"]) -> Instances:
-    """Instances as their texts have them, the best answers rounded as written."""
+    """Instances as read from their texts, with the best answers rounded as written."""
     problem = family.problem
     questions = problem.texts.question.read(np.asarray(teacher.questions)[numbers])
     answers = problem.read_answers(np.asarray(teacher.answers)[numbers], family.steps)
@@ -198,6 +207,6 @@ def _malformed(answers: Float[np.ndarray, "n answer"]) -> Bool[np.ndarray, " n"]
 
 
 def _mean(values: Float[np.ndarray, " n"]) -> float:
-    """Of those that are numbers."""
+    """The mean of the finite values."""
     known = values[np.isfinite(values)]
     return float(known.mean()) if len(known) else float("nan")

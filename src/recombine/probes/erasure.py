@@ -1,9 +1,9 @@
-"""Does the network need what a probe reads? The constituents are erased from a layer, and it runs on."""
+"""Does a network need what a probe reads? Erases the constituents from a layer (LEACE) and runs the rest."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,14 @@ from pydantic import PositiveInt
 from recombine.families.base import Family
 from recombine.models.base import Edit, Network
 from recombine.objectives.base import Objective
-from recombine.probes.activations import Activations, Edited, InterferedRegion, Probed, fit_probe, probed
+from recombine.probes.activations import (
+    Activations,
+    EditedNetwork,
+    InterventionRegion,
+    ProbeSplits,
+    fit_probe,
+    probe_splits,
+)
 from recombine.probes.base import Measured, Measurement
 from recombine.probes.ridge import mean_r2
 from recombine.probes.tasks import over_tasks
@@ -23,14 +30,14 @@ from recombine.training.program import draw_examples, score_tasks
 from recombine.training.streams import Stream
 
 NEGLIGIBLE = 1e-8
-"""Directions with less variance than this share of the largest are taken to have none."""
+"""Directions whose variance is below this share of the largest count as having none."""
 
 CALL = 256
 """Tasks in one compiled call."""
 
 
 class Eraser(NamedTuple):
-    """h - (h - mean) `down` `up`: takes a subspace out of activations and leaves their mean."""
+    """h - (h - mean) `down` `up`: removes a subspace from activations and keeps their mean."""
 
     mean: Float[np.ndarray | Array, " d"]
     down: Float[np.ndarray | Array, "d rank"]
@@ -43,18 +50,26 @@ class Eraser(NamedTuple):
 def leace(
     features: Float[np.ndarray, "n d"], targets: Float[np.ndarray, "n k"], floors: int = 0, seed: int = 0
 ) -> list[Eraser]:
-    """The least change (by the covariance of the features) after which no linear map knows the targets, exactly.
+    """Fit LEACE: the smallest change (by the features' covariance) after which no linear map predicts the targets.
 
     Closed form of Belrose et al. (2023): with V the pseudo-inverse root of the features' covariance and P the
-    orthogonal projection on the range of V cov(features, targets), h - V^+ P V (h - mean). After it come `floors`
-    erasers of random subspaces: the same, with a projection of the same rank on random directions.
+    orthogonal projection on the range of V cov(features, targets), h - V^+ P V (h - mean).
+
+    Args:
+        features: The activations.
+        targets: What to erase.
+        floors: The number of further erasers, of random subspaces of the same rank.
+        seed: The seed of the random subspaces.
+
+    Returns:
+        The eraser, followed by those of random subspaces.
     """
     features, targets = np.asarray(features, np.float64), np.asarray(targets, np.float64)
     mean = features.mean(0)
     centred = features - mean
     values, vectors = np.linalg.eigh(centred.T @ centred / len(features))
-    there = values > NEGLIGIBLE * values[-1]
-    lengths, axes = np.sqrt(values[there]), vectors[:, there]
+    varies = values > NEGLIGIBLE * values[-1]
+    lengths, axes = np.sqrt(values[varies]), vectors[:, varies]
     cross = centred.T @ (targets - targets.mean(0)) / len(features)
     left, strengths, _ = np.linalg.svd(axes.T @ cross / lengths[:, None], full_matrices=False)
     rank = int(np.sum(strengths > NEGLIGIBLE * max(strengths.max(initial=0.0), 1e-30)))
@@ -66,7 +81,7 @@ def leace(
 
 @dataclasses.dataclass(frozen=True)
 class EraseTask:
-    """Scores one task as it is, with each eraser at each site, and with the site replaced by its mean."""
+    """Scores of one task: unchanged, with each eraser at each site, and with each site replaced by its mean."""
 
     family: Family
     objective: Objective
@@ -78,19 +93,19 @@ class EraseTask:
         _, code, batch = draw_examples(teacher, encoder, row, by_data, self.samples)
         codes, batches = jax.tree.map(lambda leaf: leaf[None], (code, batch))
 
-        def score(which: Network) -> dict[str, Array]:
-            scores = score_tasks(self.family, self.objective, which, codes, batches, by_model)
+        def score(model: Network) -> dict[str, Array]:
+            scores = score_tasks(self.family, self.objective, model, codes, batches, by_model)
             return {name: values[0] for name, values in scores.items()}
 
-        found = _named("before", score(network))
+        named = _named("before", score(network))
         for site, several in erasers.items():
-            runs = jax.vmap(lambda one, at=site: score(Edited(network, at_site(at, one))))(several)
+            runs = jax.vmap(lambda eraser, at=site: score(EditedNetwork(network, at_site(at, eraser))))(several)
             mean = several.mean[0]
             flat = score(
-                Edited(network, at_site(site, lambda values, m=mean: jnp.broadcast_to(m, values.shape)))
+                EditedNetwork(network, at_site(site, lambda values, m=mean: jnp.broadcast_to(m, values.shape)))
             )
-            found |= _named(site, runs) | _named(f"{site}/mean", flat)
-        return found
+            named |= _named(site, runs) | _named(f"{site}/mean", flat)
+        return named
 
 
 def _named(name: str, scores: dict[str, Array]) -> dict[str, Array]:
@@ -98,52 +113,63 @@ def _named(name: str, scores: dict[str, Array]) -> dict[str, Array]:
 
 
 def at_site(site: str, change: Any) -> Edit:
-    """Changes one site."""
+    """An edit of one site."""
     return lambda name, values: change(values) if name == site else values
 
 
 class Erasure(Measurement):
-    """The score of a network from one layer of which the constituents were erased (LEACE).
+    """The score of a network after the constituents are erased from one layer (LEACE).
 
-    The eraser is fitted on some held-out combinations and used on others. Afterwards no linear map from the layer
-    to the task vector is better than its mean; if the network does as well as before, it did not use what a probe reads.
+    The eraser is fitted on some held-out combinations and applied to others. After it no linear map from the layer to the
+    task vector is better than the mean. If the score stays the same, the network did not use what a probe reads.
 
     `before`, `after`: the family's headline score without and with erasure.
-    `random`: the score when random subspaces of the same rank are erased instead (mean of some).
-    `mean`: the score when the whole layer is replaced by its mean: all that erasing can do.
-    `damage`, `damage_random`: how far from `before` to `mean` the score falls, as a share.
-    `decodable_before`, `decodable_after`: R2 of ridge probes fitted afresh, on combinations that the eraser was not
-    fitted on, and scored on a third set. About 0 or below where the erasure holds beyond what it was fitted on.
+    `random`: the mean score when random subspaces of the same rank are erased instead.
+    `mean`: the score when the whole layer is replaced by its mean, which is the most that erasing can do.
+    `damage`, `damage_random`: the fall of the score, as a share of the fall from `before` to `mean`.
+    `decodable_before`, `decodable_after`: R2 of new ridge probes, fitted on combinations that the eraser was not fitted on
+    and scored on a third set. About 0 or below if the erasure generalises.
     """
 
     kind: Literal["erasure"] = "erasure"
-    region: InterferedRegion = "held_out"
-    """Which combinations are scored: never-trained ones that nothing was fitted on, or trained ones."""
+    region: InterventionRegion = "held_out"
+    """The combinations to score: held-out ones that nothing was fitted on, or trained ones."""
     combinations: PositiveInt = 512
-    """The most held-out combinations of each side."""
+    """The largest number of held-out combinations of each side."""
     draws: PositiveInt = 8
-    """Tasks of each combination to fit on."""
+    """The number of tasks of each combination to fit on."""
     tasks: PositiveInt = 512
-    """The most tasks that are scored."""
+    """The number of tasks to score."""
     samples: PositiveInt = 16
-    """Examples of each task that is scored."""
+    """The number of examples of each scored task."""
     floors: PositiveInt = 4
-    """Random subspaces whose scores are averaged."""
+    """The number of random subspaces whose scores are averaged."""
+
+    summary_names: ClassVar[tuple[str, ...]] = (
+        "before",
+        "after",
+        "random",
+        "mean",
+        "damage",
+        "damage_random",
+        "decodable_before",
+        "decodable_after",
+    )
 
     def measure(self, setting: Setting, network: Network) -> Measured:
-        found = probed(setting, network, self.combinations, self.draws)
+        splits = probe_splits(setting, network, self.combinations, self.draws)
         erasers = {
-            site: leace(found.fit[site], found.fit["vector"], self.floors, setting.config.seeds.support)
-            for site in found.sites
+            site: leace(splits.fit[site], splits.fit["vector"], self.floors, setting.config.seeds.support)
+            for site in splits.sites
         }
-        run = self._run(setting, network, erasers, self._rows(setting, found))
+        run = self._run(setting, network, erasers, self._rows(setting, splits))
         headline = setting.config.family.headline
 
-        def score(name: str, which: int | None = None) -> float:
+        def score(name: str, eraser: int | None = None) -> float:
             prefix = f"{name}/score "
             chosen = {key.removeprefix(prefix): run[key] for key in run if key.startswith(prefix)}
-            if which is not None:
-                chosen = {key: values[:, which] for key, values in chosen.items()}
+            if eraser is not None:
+                chosen = {key: values[:, eraser] for key, values in chosen.items()}
             return float(headline(chosen))
 
         records = []
@@ -153,7 +179,7 @@ class Erasure(Measurement):
             most = before - mean
             record = {
                 "site": site,
-                "trivial": found.trivial(site),
+                "trivial": splits.trivial(site),
                 "rank": several[0].down.shape[1],
                 "before": before,
                 "after": after,
@@ -161,27 +187,23 @@ class Erasure(Measurement):
                 "mean": mean,
                 "damage": (before - after) / most if most > 0 else float("nan"),
                 "damage_random": (before - random) / most if most > 0 else float("nan"),
-                "decodable_before": decodable(found, site, None),
-                "decodable_after": decodable(found, site, several[0]),
+                "decodable_before": decodable(splits, site, None),
+                "decodable_after": decodable(splits, site, several[0]),
             }
             records.append(record)
-        columns = {name: [record[name] for record in records] for name in records[0]}
         labels = ("site", "trivial", "rank")
-        return Measured({name: records[-1][name] for name in records[-1] if name not in labels}, columns)
+        summary = {name: value for name, value in records[-1].items() if name not in labels}
+        return Measured.from_records(summary, records)
 
-    def _rows(self, setting: Setting, found: Probed) -> Int[np.ndarray, "n slots"]:
-        rows = found.rest_rows
+    def _rows(self, setting: Setting, splits: ProbeSplits) -> Int[np.ndarray, "n slots"]:
+        rows = splits.test_rows
         if self.region == "trained":
             rows = setting.regions.require("trained", self.combinations)
-        # Equally many tasks of each combination, up to one.
+        # The number of tasks of two combinations differs by at most one.
         return np.resize(rows, (self.tasks, rows.shape[1]))
 
     def _run(
-        self,
-        setting: Setting,
-        network: Network,
-        erasers: dict[str, list[Eraser]],
-        rows: Int[np.ndarray, "n slots"],
+        self, setting: Setting, network: Network, erasers: dict[str, list[Eraser]], rows: Int[np.ndarray, "n slots"]
     ) -> dict[str, np.ndarray]:
         config = setting.config
         compute = EraseTask(config.family, config.objective, self.samples)
@@ -192,12 +214,12 @@ class Erasure(Measurement):
         return over_tasks(compute, setting, (network, stacked), rows, Stream.PROBE, "erasure", CALL)
 
 
-def decodable(found: Probed, site: str, eraser: Eraser | None) -> float:
-    """R2 of a fresh probe of a site, erased or not. Fitted, chosen and scored on three sets of other combinations."""
+def decodable(splits: ProbeSplits, site: str, eraser: Eraser | None) -> float:
+    """R2 of a new probe of a site, erased or not: fitted, chosen and scored on three disjoint sets of combinations."""
 
-    def seen(part: Activations) -> Activations:
-        values = part[site] if eraser is None else eraser(np.asarray(part[site], np.float64))
-        return {"vector": part["vector"], site: values}
+    def erased(given: Activations) -> Activations:
+        values = given[site] if eraser is None else eraser(np.asarray(given[site], np.float64))
+        return {"vector": given["vector"], site: values}
 
-    probe = fit_probe(seen(found.referee), seen(found.validation), site)
-    return mean_r2(found.rest["vector"], probe.predict(seen(found.rest)[site]))
+    probe = fit_probe(erased(splits.referee), erased(splits.validation), site)
+    return mean_r2(splits.test["vector"], probe.predict(erased(splits.test)[site]))

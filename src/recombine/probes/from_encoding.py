@@ -1,9 +1,9 @@
-"""Can the constituents be recovered from the encoding by means of the model alone, as often as a theorem says?"""
+"""Can the constituents be recovered from the encoding through the model alone, as often as a theorem says?"""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
@@ -21,14 +21,14 @@ from recombine.training.prepare import Setting
 from recombine.training.streams import Stream
 
 CALL = 64
-"""Tasks in one compiled call: each of them has many candidates."""
+"""Tasks in one compiled call; each has many candidates."""
 
 
 @dataclasses.dataclass(frozen=True)
 class CompareTask:
-    """The model's answers for one task beside the teacher's for that task and for every candidate.
+    """Distances of the model's outputs on one task to the teacher's outputs for every candidate task.
 
-    A row is the combination followed by the replacements (slot, constituent) that make the other combinations. Each
+    A row is the combination, followed by the replacements (slot, constituent) that give the other combinations. Each
     combination is a candidate with the task's own coefficients, and with `coefficients` - 1 other draws of them.
     """
 
@@ -44,7 +44,7 @@ class CompareTask:
         answers = network(encoder(task, teacher, by_code), batch.inputs)
 
         def distances(base: Any, way: Array) -> dict[str, Array]:
-            """By input: how far a candidate's answers are from the model's and from the true ones, squared."""
+            """The squared distances of a candidate's outputs from the model's and from the true ones, at each input."""
             other = teacher.batch(replaced_task(self.space, base, way), by_batch, self.samples)
             return {
                 "model": jnp.sum((other.targets - answers) ** 2, axis=1),
@@ -53,44 +53,48 @@ class CompareTask:
             }
 
         keys = jax.random.split(by_candidate, self.coefficients)
-        bases = jax.vmap(lambda one: teacher.task(row, one))(keys)
+        bases = jax.vmap(lambda key: teacher.task(row, key))(keys)
         bases = jax.tree.map(lambda drawn, own: drawn.at[0].set(own), bases, task)
-        # The combination itself is made by replacing its first constituent by itself.
+        # Replacing the first constituent by itself gives the combination itself.
         ways = jnp.concatenate([jnp.stack([jnp.zeros_like(row[0]), row[0]])[None], ways])
         return jax.vmap(lambda base: jax.vmap(lambda way: distances(base, way))(ways))(bases)
 
 
 class FromEncoding(Measurement):
-    """The constituents, recovered from a task's code by asking the model what it does with it.
+    """The constituents, recovered from a task's code by running the model on it.
 
-    The theorem: from the code on which a model is right with probability 1 - d over tasks and inputs, some decoder
-    recovers the constituents with probability 1 - sqrt(d) over tasks. For by Markov's inequality at most a share sqrt(d)
-    of the tasks can be wrong on more than a share sqrt(d) of their inputs; for the others the code, through the model,
-    gives the teacher's function nearly everywhere, and the function determines the constituents.
+    The theorem: if a model is right with probability 1 - d over tasks and inputs, then some decoder recovers the
+    constituents from the code with probability 1 - sqrt(d) over tasks. By Markov's inequality at most a share sqrt(d) of
+    the tasks can be wrong on more than a share sqrt(d) of their inputs. For the others the code, through the model, gives
+    the teacher's function nearly everywhere, and the function determines the constituents.
 
-    The decoder here is a simple one of that kind. It sees the code and the model and not the task: it runs the model on inputs of its
-    own and names the candidate whose teacher answers are nearest in sum of squares. Candidates are the true combination and
-    others that differ in one constituent, each with the true coefficients and with some other draws.
+    The decoder here is a simple one of that kind. It has the code and the model but not the task: it runs the model on its
+    own inputs and names the candidate whose teacher outputs are nearest in sum of squares. Candidates are the true
+    combination and others that differ in one constituent, each with the true coefficients and with some other draws.
 
     `wrong` (d) is measured on *other* inputs: the share of (task, input) pairs where the model is farther from the
-    teacher than epsilon, half the distance at an input that all but `percent` % of the candidates with other constituents
-    keep from the truth. `recovered` is the share of tasks whose constituents the decoder names; `bound` is 1 - sqrt(wrong)
-    and `slack` is recovered - bound. A negative slack beyond chance says that an assumption fails: functions of different
-    combinations that cannot be told apart by so many inputs. Where `bound` is about 0 nothing is tested. The converse is
-    not claimed: a model may be wrong everywhere and yet tell its tasks apart.
+    teacher than epsilon. Epsilon is half the distance from the truth that all but `percent` % of the candidates with other
+    constituents exceed. `recovered` is the share of tasks whose constituents the decoder names; `bound` is 1 - sqrt(wrong)
+    and `slack` is recovered - bound. A negative slack beyond chance shows that an assumption fails: functions of different
+    combinations cannot be distinguished by this number of inputs. Where `bound` is about 0, nothing is tested. The converse
+    is not claimed: a model may be wrong everywhere and still distinguish its tasks.
     """
 
     kind: Literal["from-encoding"] = "from-encoding"
     combinations: PositiveInt = 256
-    """The most combinations of each region; each has one task."""
+    """The largest number of combinations of each region; each has one task."""
     candidates: int = Field(default=16, ge=2)
-    """Combinations among which the decoder chooses; fewer where there are fewer."""
+    """The number of combinations that the decoder chooses from, if the space has as many neighbours."""
     coefficients: PositiveInt = 4
-    """Draws of coefficients with which each of them is tried, the true ones included."""
+    """The number of draws of coefficients of each candidate, including the true ones."""
     samples: PositiveInt = 16
-    """Inputs to decode with, and as many others to measure `wrong` on."""
+    """The number of inputs to decode with, and of others to measure `wrong` on."""
     percent: float = Field(default=5.0, ge=0, lt=100)
-    """The share of candidates that may lie nearer to the truth than twice epsilon."""
+    """The percentage of candidates that may be nearer to the truth than twice epsilon."""
+
+    summary_names: ClassVar[tuple[str, ...]] = tuple(
+        f"{name}{region}" for name in ("recovered", "wrong", "bound", "slack", "epsilon") for region in ("", "_in")
+    )
 
     def measure(self, setting: Setting, network: Network) -> Measured:
         config = setting.config
@@ -107,8 +111,8 @@ class FromEncoding(Measurement):
         summary: dict[str, float] = {}
         columns: dict[str, list[Any]] = {}
         for region, rows in regions.items():
-            found = self._run(setting, network, rows, region)
-            recovered, wrong, epsilon = decode(found, self.samples, self.percent)
+            distances = self._run(setting, network, rows, region)
+            recovered, wrong, epsilon = decode(distances, self.samples, self.percent)
             bound = 1 - float(np.sqrt(wrong.mean()))
             values = {
                 "recovered": float(recovered.mean()),
@@ -140,30 +144,36 @@ class FromEncoding(Measurement):
                 f"The combination {space.name(rows[np.argmin(counts)])} has no neighbour in {space!r}.",
                 fix="from-encoding needs combinations that differ in one constituent",
             )
-        # Combinations with fewer neighbours name some of them twice.
-        places = first[:, None] + np.arange(others) % counts[:, None]
-        packed = np.concatenate([rows, ways[places].reshape(len(rows), -1)], axis=1).astype(np.int32)
+        # Combinations with fewer neighbours repeat some of them.
+        index = first[:, None] + np.arange(others) % counts[:, None]
+        packed = np.concatenate([rows, ways[index].reshape(len(rows), -1)], axis=1).astype(np.int32)
         compute = CompareTask(space, self.coefficients, 2 * self.samples)
-        found = over_tasks(compute, setting, network, packed, Stream.PROBE, f"from-encoding {region}", CALL)
-        if not found["same_inputs"].all():
+        region = f"from-encoding {region}"
+        distances = over_tasks(compute, setting, network, packed, Stream.PROBE, region, CALL)
+        if not distances["same_inputs"].all():
             raise BadInput(
                 f"The inputs of the family {setting.config.family.kind!r} depend on the task.",
-                fix="from-encoding needs a family whose teacher can be asked about any input, such as hyperteacher",
+                fix="from-encoding needs a family whose teacher accepts any input, such as hyperteacher",
             )
-        return found
+        return distances
 
 
 def decode(
-    found: dict[str, Float[np.ndarray, "task draw candidate _"] | np.ndarray], samples: int, percent: float
+    distances: dict[str, Float[np.ndarray, "task draw candidate _"] | np.ndarray], samples: int, percent: float
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Which tasks are recovered, the share of wrong inputs of each, and epsilon.
+    """Decide which tasks are recovered.
 
-    Arrays are by task, draw of coefficients, candidate (the true combination first) and input. The first `samples`
-    inputs are for decoding, the others for the share.
+    Args:
+        distances: Squared distances by task, draw of coefficients, candidate (the true combination first) and input.
+        samples: The number of inputs for decoding; the others measure the share of wrong inputs.
+        percent: The percentage of candidates that may be nearer to the truth than twice epsilon.
+
+    Returns:
+        Which tasks are recovered, the share of wrong inputs of each, and epsilon.
     """
-    model, truth = (np.asarray(found[name], np.float64) for name in ("model", "truth"))
+    model, truth = (np.asarray(distances[name], np.float64) for name in ("model", "truth"))
     total = model[..., :samples].sum(-1)
-    # Strictly: what cannot be told apart is not recovered.
+    # Strictly less: a tie is not a recovery.
     recovered = total[:, :, 0].min(1) < total[:, :, 1:].min((1, 2))
     epsilon = float(np.percentile(np.sqrt(truth[:, :, 1:]), percent)) / 2
     wrong = (np.sqrt(model[:, 0, 0, samples:]) >= epsilon).mean(-1)

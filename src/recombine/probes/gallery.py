@@ -1,9 +1,9 @@
-"""The images that a network draws, one or more of every combination, beside the training images nearest to them."""
+"""Images that a network generates for every combination, beside the nearest training images."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
@@ -23,14 +23,14 @@ from recombine.training.program import draw_examples
 from recombine.training.streams import Stream
 
 NOISE = 0.2
-"""The standard deviation of the noise with which the checker is tried; pixels go from -1 to 1."""
+"""The standard deviation of the noise on images that test the checker; pixels go from -1 to 1."""
 LEVELS = 255
-"""Pixels are kept as whole numbers from 0 to this."""
+"""Pixels are stored as whole numbers from 0 to this."""
 
 
 @dataclasses.dataclass(frozen=True)
 class PaintTask:
-    """An image of one task by the network and one by the renderer, and whether each is right."""
+    """An image of one task by the network and one by the renderer, and whether each is correct."""
 
     family: Family
     objective: Objective
@@ -41,7 +41,7 @@ class PaintTask:
         codes, batches = jax.tree.map(lambda leaf: leaf[None], (code, batch))
         drawn = self.objective.evaluate(network, codes, batches, by_model)[0]
         noised = jnp.clip(batch.targets + NOISE * jax.random.normal(by_noise, batch.targets.shape), -1, 1)
-        # All at once, so that the checker is compiled once.
+        # In one call, so that the checker is compiled once.
         every = jnp.stack([drawn, batch.targets, noised])
         whole = jax.vmap(self.family.score, in_axes=(None, 0))(batch, every)["whole"]
         names = ("drawn", "real", "noised")
@@ -59,22 +59,33 @@ class RenderTask:
 
 
 class Gallery(Measurement):
-    """A drawn image of every combination (in small spaces), judged, with the nearest of many images like those of training.
+    """A generated image of every combination (in small spaces), checked, with the nearest of many training-like images.
 
-    Training renders images of the trained combinations and never the same twice; so does this. `checker_error` and
-    `checker_error_noised` are the shares of *rendered* images, clean and with noise, that the checker does not read back: the
-    judge's own error. `copied_right` is the share of the right images of held-out combinations that lie nearer to an image of a
-    trained one than the nearest twentieth of rendered images of these combinations do: .05 where nothing is copied.
-    `copied_wrong` is the same of the wrong ones: where a network falls back to what it was trained on, it is large.
+    Training renders a new image of a trained combination each time, and so does this. `checker_error` and
+    `checker_error_noised` are the shares of *rendered* images, clean and with noise, that the checker does not recognise:
+    the judge's own error. `copied_right` is the share of correct images of held-out combinations that are nearer to an image
+    of a trained one than the nearest twentieth of rendered images of these combinations: .05 if nothing is copied.
+    `copied_wrong` is the same for incorrect images: it is large where a network falls back to its training combinations.
     """
 
     kind: Literal["gallery"] = "gallery"
     combinations: PositiveInt = 256
-    """The most combinations of each region."""
+    """The largest number of combinations of each region."""
     draws: PositiveInt = 1
-    """Images of each combination."""
+    """The number of images of each combination."""
     training_images: PositiveInt = 2048
-    """Images like those of training among which the nearest is looked for, equally many of each trained combination."""
+    """The number of training-like images to search for the nearest, spread evenly over trained combinations."""
+
+    summary_names: ClassVar[tuple[str, ...]] = (
+        "checker_error",
+        "checker_error_noised",
+        "copied_right",
+        "copied_wrong",
+        "away_trained",
+        "away_held_out",
+        "away_real_trained",
+        "away_real_held_out",
+    )
 
     def measure(self, setting: Setting, network: Network) -> Measured:
         config, regions = setting.config, setting.regions
@@ -92,25 +103,17 @@ class Gallery(Measurement):
         }
         by_region = {name: rows for name, rows in by_region.items() if len(rows)}
         paint = PaintTask(config.family, config.objective)
-        parts = [
-            over_tasks(
-                paint,
-                setting,
-                network,
-                np.repeat(rows, self.draws, axis=0),
-                Stream.TEST,
-                f"gallery {name}",
-                at_once(setting),
-            )
-            for name, rows in by_region.items()
-        ]
-        found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        parts = []
+        for name, some in by_region.items():
+            tasks = np.repeat(some, self.draws, axis=0)
+            parts.append(over_tasks(paint, setting, network, tasks, Stream.TEST, f"gallery {name}", at_once(setting)))
+        painted = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         rows = np.repeat(np.concatenate([*by_region.values()]), self.draws, axis=0)
         where = np.repeat([*by_region], [self.draws * len(some) for some in by_region.values()])
         training = self._training(setting, by_region["trained"])
-        near, away = nearest(found["drawn"], training)
-        _, usual = nearest(found["real"], training)
-        summary = _summary(found, where, away, usual)
+        near, away = nearest(painted["drawn"], training)
+        _, usual = nearest(painted["real"], training)
+        summary = _summary(painted, where, away, usual)
         return Measured(
             summary,
             {
@@ -119,19 +122,17 @@ class Gallery(Measurement):
                 "region": where.tolist(),
                 "stratum": stratum(rows, regions.moment).tolist(),
                 "distance": distance(rows, by_region["trained"], config.space.width).tolist(),
-                "right": (found["drawn whole"] > 0).tolist(),
+                "right": (painted["drawn whole"] > 0).tolist(),
                 "away": away.tolist(),
                 "away_real": usual.tolist(),
-                "image": [shades(image) for image in found["drawn"]],
-                "nearest": [shades(training[one]) for one in near],
-                "rendered": [shades(image) for image in found["real"]],
+                "image": [shades(image) for image in painted["drawn"]],
+                "nearest": [shades(training[index]) for index in near],
+                "rendered": [shades(image) for image in painted["real"]],
             },
         )
 
-    def _training(
-        self, setting: Setting, trained: Int[np.ndarray, "n slots"]
-    ) -> Float[np.ndarray, "image pixel"]:
-        """Images as the network met them, though not the very same."""
+    def _training(self, setting: Setting, trained: Int[np.ndarray, "n slots"]) -> Float[np.ndarray, "image pixel"]:
+        """New images of trained combinations, rendered as in training."""
         rows = np.repeat(trained, max(1, self.training_images // len(trained)), axis=0)
         return over_tasks(RenderTask(), setting, None, rows, Stream.PROBE, "gallery training")["real"]
 
@@ -139,7 +140,15 @@ class Gallery(Measurement):
 def nearest(
     images: Float[np.ndarray, "n pixel"], among: Float[np.ndarray, "m pixel"]
 ) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Which of some images is nearest to each of others, and how far it is: the root mean square over pixels."""
+    """Find the nearest of some images for each of others.
+
+    Args:
+        images: The images to find neighbours of.
+        among: The images to search.
+
+    Returns:
+        The index of the nearest image, and its distance: the root mean square over pixels.
+    """
     images, among = np.asarray(images, np.float64), np.asarray(among, np.float64)
     squares = (images**2).sum(1)[:, None] + (among**2).sum(1) - 2 * images @ among.T
     near = squares.argmin(1)
@@ -147,22 +156,22 @@ def nearest(
 
 
 def shades(image: Float[np.ndarray, " pixel"]) -> list[int]:
-    """The pixels of an image between -1 and 1 as whole numbers."""
+    """Convert the pixels of an image, from -1 to 1, to whole numbers."""
     return np.clip(np.round((np.asarray(image) + 1) / 2 * LEVELS), 0, LEVELS).astype(int).tolist()
 
 
 def _summary(
-    found: dict[str, np.ndarray], where: np.ndarray, away: np.ndarray, usual: np.ndarray
+    painted: dict[str, np.ndarray], where: np.ndarray, away: np.ndarray, usual: np.ndarray
 ) -> dict[str, float]:
-    """The judge's own error, and what lies too near to training."""
+    """The checker's own error, and the share of images that are too near to training images."""
     summary = {
-        "checker_error": float(np.mean(found["real whole"] < 1)),
-        "checker_error_noised": float(np.mean(found["noised whole"] < 1)),
+        "checker_error": float(np.mean(painted["real whole"] < 1)),
+        "checker_error_noised": float(np.mean(painted["noised whole"] < 1)),
     }
     held_out = where == "held_out"
-    # Rendered images of the *same* combinations are the measure of what is usual.
+    # Rendered images of the *same* combinations give the usual distance.
     close = float(np.quantile(usual[held_out], 0.05))
-    for name, right in (("right", found["drawn whole"] > 0), ("wrong", found["drawn whole"] < 1)):
+    for name, right in (("right", painted["drawn whole"] > 0), ("wrong", painted["drawn whole"] < 1)):
         chosen = held_out & right
         if chosen.any():
             summary[f"copied_{name}"] = float(np.mean(away[chosen] < close))

@@ -1,8 +1,8 @@
-"""What is known of each held-out combination: from the support before training, and from a probe afterwards."""
+"""Predictors of failure for each held-out combination: from the support before training, and from a probe after it."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,34 +15,36 @@ from recombine.probes.base import Measured, Measurement
 from recombine.supports.regions import distance
 from recombine.training.prepare import Setting
 
-NEAREST = 50_000
-"""Distances are to the nearest of at most so many trained combinations."""
+MAX_TRAINED = 50_000
+"""Distances are to the nearest of at most this many trained combinations."""
 
 
 class Readout(Measurement):
-    """A row for each held-out combination (test side) with what may tell whether the network will fail on it.
+    """One row per held-out combination (test side), with what may predict whether the network fails on it.
 
-    `error`: how badly a ridge map reads this combination's parts off the deepest layer: the mean squared error of its
-    task vectors, as a share of their spread over all combinations. The map was fitted on other held-out combinations.
-    All other columns follow from the support, so they are known before any training (`before_training`).
+    `error`: the error of a ridge probe of the deepest layer on this combination: the mean squared error of its task
+    vectors, as a share of their variance over all combinations. The probe was fitted on other held-out combinations.
+    All other columns follow from the support, so they are known before training (`before_training`).
     """
 
     kind: Literal["readout"] = "readout"
     combinations: PositiveInt = 512
-    """The most held-out combinations of each side."""
+    """The largest number of held-out combinations of each side."""
     draws: PositiveInt = 4
-    """Tasks of each combination."""
+    """The number of tasks of each combination."""
+
+    summary_names: ClassVar[tuple[str, ...]] = ("readout_r2",)
 
     def measure(self, setting: Setting, network: Network) -> Measured:
         rows = setting.regions.require("held_out", self.combinations, "test")
-        choice = setting.regions.require("held_out", self.combinations, "validation")
+        validation_rows = setting.regions.require("held_out", self.combinations, "validation")
         if len(rows) < 2:
             raise BadInput(
-                "Of the held-out combinations (test side) one was found; a probe is fitted on some and tried on others.",
+                "There is one held-out combination on the test side; a probe is fitted on some and tested on others.",
                 fix="train on fewer combinations, or hold out more",
             )
         test = activations(setting, network, rows, self.draws, "readout test")
-        validation = activations(setting, network, choice, self.draws, "readout validation")
+        validation = activations(setting, network, validation_rows, self.draws, "readout validation")
         error = read_errors(test, validation, list(test)[-1], len(rows))
         columns: dict[str, list[Any]] = {
             "combination": [setting.config.space.name(row) for row in rows],
@@ -55,15 +57,22 @@ class Readout(Measurement):
 def read_errors(
     test: Activations, validation: Activations, site: str, number: int
 ) -> Float[np.ndarray, " combination"]:
-    """For each of `number` combinations how badly a probe reads it that was fitted on the half it is not in.
+    """The error on each combination of a probe that was fitted on the other half of the combinations.
 
-    Combinations are in random order, each with equally many tasks, one after the other.
+    Args:
+        test: Activations on combinations in random order, each with the same number of tasks in consecutive rows.
+        validation: Activations to choose the probe's strength on.
+        site: The site to read.
+        number: The number of combinations in `test`.
+
+    Returns:
+        The mean squared error of each combination, as a share of the variance over all combinations.
     """
     draws = len(test["vector"]) // number
     half = np.repeat(np.arange(number) % 2, draws)
     wrong = np.empty(test["vector"].shape)
-    for which in (0, 1):
-        scored = half == which
+    for side in (0, 1):
+        scored = half == side
         probe = fit_probe({name: values[~scored] for name, values in test.items()}, validation, site)
         wrong[scored] = test["vector"][scored] - probe.predict(test[site][scored])
     spread = np.mean(np.sum((test["vector"] - test["vector"].mean(0)) ** 2, axis=1, dtype=np.float64))
@@ -71,18 +80,25 @@ def read_errors(
 
 
 def before_training(setting: Setting, rows: Int[np.ndarray, "n slots"]) -> dict[str, np.ndarray]:
-    """What the support says of each combination (the first columns) and of itself (the last four, equal in all rows).
+    """Properties of each combination that follow from the support. The last four describe the support itself.
 
-    `parts`: constituents; `unseen`: those that training never shows; `rarest_part`: training combinations that hold
-    the rarest of them. `pairs_met`: the share of its pairs that met in training (1 where there is no pair);
-    `pairs_unmet`: the number of the others; `rarest_pair`: training combinations that hold the rarest pair (of a
-    single constituent: that constituent). `distance`: constituents to change to arrive at a trained combination.
-    `size`: training combinations; `pairs_covered`, `triples_covered`: the share of all pairs and triples of the
-    space that occur; `smallest_eigenvalue`: of E[z z'].
+    `parts`: the number of constituents. `unseen`: those that training never shows. `rarest_part`: the number of training
+    combinations with the rarest of them. `pairs_met`: the share of its pairs that occur in training (1 where there is no
+    pair). `pairs_unmet`: the number of other pairs. `rarest_pair`: the number of training combinations with the rarest pair
+    (with a single constituent: with that one). `distance`: the number of constituents to change to reach a trained
+    combination. `size`: the number of training combinations. `pairs_covered`, `triples_covered`: the share of all pairs and
+    triples of the space that occur. `smallest_eigenvalue`: that of E[z z'].
+
+    Args:
+        setting: The run.
+        rows: The combinations.
+
+    Returns:
+        One array per property.
     """
     support, moment = setting.support, setting.regions.moment
     width = len(moment)
-    # One more row and column for the pad, which has met everything.
+    # One more row and column for the pad, which counts as having met everything.
     often = np.pad(moment * float(support.size), ((0, 1), (0, 1)), constant_values=np.inf)
     rows = np.minimum(rows, width)
     first, second = np.triu_indices(rows.shape[1], k=1)
@@ -92,7 +108,7 @@ def before_training(setting: Setting, rows: Int[np.ndarray, "n slots"]) -> dict[
     unmet = (together <= 0).sum(axis=1)
     certificate = support.certificate((2, 3))
     covered = {coverage.strength: coverage.share for coverage in certificate.coverage}
-    trained = setting.regions.require("trained", NEAREST)
+    trained = setting.regions.require("trained", MAX_TRAINED)
     of_support = {
         "size": float(support.size),
         "pairs_covered": covered.get(2, 1.0),

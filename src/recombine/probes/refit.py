@@ -1,4 +1,4 @@
-"""What a new linear readout of the deepest layer would say of held-out combinations, had it been fitted on others of them."""
+"""The score of a new linear readout of the deepest layer, fitted on some held-out combinations and tested on others."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from pydantic import PositiveInt
 from recombine.errors import BadInput
 from recombine.families.base import Batch, Family
 from recombine.models.base import Network
-from recombine.probes.activations import SIDES, sides
+from recombine.probes.activations import SIDES, held_out_sides
 from recombine.probes.base import Measured, Measurement
 from recombine.probes.decodability import STRENGTHS
 from recombine.probes.ridge import RidgePath
 from recombine.probes.tasks import over_tasks
+from recombine.training.config import RunConfig
 from recombine.training.prepare import Setting
 from recombine.training.program import draw_examples
 from recombine.training.streams import Stream
 
-FEWEST = 16
-"""Held-out combinations (test side) without which a readout would have next to nothing to be fitted on."""
+MIN_COMBINATIONS = 16
+"""The smallest number of held-out combinations (test side) to fit a readout on."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,40 +34,47 @@ class DeepestTask:
     def __call__(self, network: Network, teacher: Any, encoder: Any, row: Array, key: Array) -> Any:
         _, code, batch = draw_examples(teacher, encoder, row, key, samples=1)
         _, trace = network.trace(code, batch.inputs)
-        found = {"site": list(trace.values())[-1][0], "targets": batch.targets[0], "mask": batch.mask[0]}
-        return found if batch.labels is None else found | {"labels": batch.labels[0]}
+        example = {"site": list(trace.values())[-1][0], "targets": batch.targets[0], "mask": batch.mask[0]}
+        return example if batch.labels is None else example | {"labels": batch.labels[0]}
 
 
 class Refit(Measurement):
-    """The family's metrics (`refit_...`) with the readout replaced by a ridge map, and as much of the untrained network.
+    """The family's metrics (`refit_...`) with the readout replaced by a ridge regression; also for the untrained network.
 
-    The map goes from the deepest site to the targets. It is fitted on half of the held-out combinations (test side), scored on
-    the other half, both ways round; its strength is chosen on the validation side. What it gets right and the
-    network does not is there inside, and only the way out is wrong.
+    The regression goes from the deepest site to the targets. It is fitted on half of the held-out combinations (test side)
+    and scored on the other half, in both directions; its strength is chosen on the validation side. Where it is right
+    and the network is wrong, the representation has the answer and only the readout fails.
     """
 
     kind: Literal["refit"] = "refit"
     combinations: PositiveInt = 512
-    """The most held-out combinations of each side."""
+    """The largest number of held-out combinations of each side."""
     draws: PositiveInt = 4
-    """Tasks of each combination."""
+    """The number of tasks of each combination."""
+
+    def summary_columns(self, config: RunConfig) -> frozenset[str] | None:
+        metrics = config.family.metric_names(config.space)
+        if metrics is None:
+            return None
+        return frozenset(f"refit_{metric}{network}" for metric in metrics for network in ("", "_untrained"))
 
     def measure(self, setting: Setting, network: Network) -> Measured:
         config = setting.config
         if config.family.targets != "numbers":
             raise BadInput(
-                f"refit fits numbers; the targets of {config.family.kind!r} are {config.family.targets}.",
+                f"refit needs numbers as targets; the targets of {config.family.kind!r} are {config.family.targets}.",
                 fix="use a family of numbers, such as hyperteacher or sprites",
             )
-        rows = dict(zip(SIDES, sides(setting, self.combinations, FEWEST, "a readout"), strict=True))
+        sides = held_out_sides(setting, self.combinations, MIN_COMBINATIONS, "a readout")
+        rows = dict(zip(SIDES, sides, strict=True))
         summary: dict[str, float] = {}
-        for suffix, which in (("", network), ("_untrained", setting.network())):
-            parts = {side: self._part(setting, which, one, side) for side, one in rows.items()}
-            found = refitted(config.family, parts["test"], parts["validation"], self.draws)
-            summary |= {f"refit_{name}{suffix}": value for name, value in found.items()}
+        for suffix, model in (("", network), ("_untrained", setting.network())):
+            traced = {side: self._traced(setting, model, some, side) for side, some in rows.items()}
+            metrics = refitted(config.family, traced["test"], traced["validation"], self.draws)
+            summary |= {f"refit_{name}{suffix}": value for name, value in metrics.items()}
         return Measured(summary, {"metric": list(summary), "value": list(summary.values())})
 
-    def _part(
+    def _traced(
         self, setting: Setting, network: Network, rows: Int[np.ndarray, "n slots"], side: str
     ) -> dict[str, np.ndarray]:
         tasks = np.repeat(rows, self.draws, axis=0)
@@ -76,27 +84,27 @@ class Refit(Measurement):
 def refitted(
     family: Family, test: dict[str, np.ndarray], validation: dict[str, np.ndarray], draws: int
 ) -> dict[str, float]:
-    """The metrics of readouts fitted on the half of the combinations that they are not scored on.
+    """The metrics of readouts that are fitted on one half of the combinations and scored on the other.
 
-    Combinations are in random order, each with `draws` tasks, one after the other.
+    Combinations are in random order, each with `draws` tasks in consecutive rows.
     """
     half = np.arange(len(test["site"])) // draws % 2
-    said = np.empty(test["targets"].shape)
-    for which in (0, 1):
-        scored = half == which
+    predictions = np.empty(test["targets"].shape)
+    for side in (0, 1):
+        scored = half == side
         ridge = RidgePath(test["site"][~scored], test["targets"][~scored])
 
-        def wrong(strength: float, ridge: RidgePath = ridge) -> float:
+        def error(strength: float, ridge: RidgePath = ridge) -> float:
             return float(np.sum((ridge.predict(validation["site"], strength) - validation["targets"]) ** 2))
 
-        said[scored] = ridge.predict(test["site"][scored], min(STRENGTHS, key=wrong))
-    # All as the examples of one task: a single example of a task has no spread.
+        predictions[scored] = ridge.predict(test["site"][scored], min(STRENGTHS, key=error))
+    # All are scored as examples of one task, because a single example has no variance.
     examples = {name: jnp.asarray(values) for name, values in test.items() if name != "site"}
     batch = Batch(
-        inputs=jnp.zeros((len(said), family.input_size)),
+        inputs=jnp.zeros((len(predictions), family.input_size)),
         targets=examples["targets"],
         mask=examples["mask"],
         labels=examples.get("labels"),
     )
-    scores = family.score(batch, jnp.asarray(said, jnp.float32))
+    scores = family.score(batch, jnp.asarray(predictions, jnp.float32))
     return family.metrics({name: np.asarray(value)[None] for name, value in scores.items()})

@@ -1,4 +1,4 @@
-"""Exact ridge regression of many outputs, with an intercept, for a whole path of strengths."""
+"""Exact ridge regression with many outputs and an intercept, for a whole path of strengths."""
 
 from __future__ import annotations
 
@@ -7,25 +7,36 @@ from jaxtyping import Float
 
 
 class RidgePath:
-    """Fits `targets` on `features` by |y - Xw - b|^2 + strength |w|^2, the intercept not penalised.
+    """Ridge regression of `targets` on `features`: minimises |y - Xw - b|^2 + strength |w|^2.
 
-    One eigendecomposition (in double precision) serves every strength and every output.
+    One eigendecomposition (in double precision) serves every strength and every output, which makes it faster than
+    scikit-learn's Ridge over a path of strengths.
+
+    Args:
+        features: The predictors, (rows, columns).
+        targets: The outputs, (rows, outputs).
+
+    Example:
+        ```python
+        ridge = RidgePath(features, targets)
+        r2 = {strength: mean_r2(targets, ridge.predict(features, strength)) for strength in (0.1, 1.0, 10.0)}
+        ```
     """
 
     def __init__(self, features: Float[np.ndarray, "n d"], targets: Float[np.ndarray, "n k"]) -> None:
         features, targets = np.asarray(features, np.float64), np.asarray(targets, np.float64)
         self.feature_mean, self.target_mean = features.mean(0), targets.mean(0)
-        centred, wanted = features - self.feature_mean, targets - self.target_mean
-        # Whichever Gram matrix is smaller.
+        centred, centred_targets = features - self.feature_mean, targets - self.target_mean
+        # The smaller of the two Gram matrices.
         self._dual = centred.shape[0] < centred.shape[1]
         gram = centred @ centred.T if self._dual else centred.T @ centred
         self._values, self._vectors = np.linalg.eigh(gram)
         self._values = np.maximum(self._values, 0.0)
         self._centred = centred
-        self._projected = self._vectors.T @ (wanted if self._dual else centred.T @ wanted)
+        self._projected = self._vectors.T @ (centred_targets if self._dual else centred.T @ centred_targets)
 
     def weights(self, strength: float) -> Float[np.ndarray, "d k"]:
-        """The exact solution at one positive strength."""
+        """The weights at one positive strength."""
         solved = self._vectors @ (self._projected / (self._values + strength)[:, None])
         return self._centred.T @ solved if self._dual else solved
 
@@ -36,7 +47,15 @@ class RidgePath:
 
 
 def mean_r2(targets: Float[np.ndarray, "n k"], predictions: Float[np.ndarray, "n k"]) -> float:
-    """R2 averaged over the outputs; outputs that do not vary in `targets` say nothing and are left out."""
+    """Compute R2 averaged over outputs. Outputs that do not vary in `targets` are left out.
+
+    Args:
+        targets: The true outputs.
+        predictions: The predicted outputs.
+
+    Returns:
+        The mean R2; NaN if no output varies.
+    """
     targets = np.asarray(targets, np.float64)
     spread = ((targets - targets.mean(0)) ** 2).sum(0)
     error = ((targets - predictions) ** 2).sum(0)

@@ -1,4 +1,4 @@
-"""Whether a network answers single commands of SCAN, each by name."""
+"""Whether a network answers given commands of SCAN."""
 
 from __future__ import annotations
 
@@ -13,29 +13,35 @@ from recombine.models.base import Network
 from recombine.probes.base import Measured, Measurement
 from recombine.probes.scores import ScoreTask
 from recombine.probes.tasks import at_once, over_tasks
-from recombine.spaces import scan_language as language
+from recombine.spaces.scan import language
+from recombine.training.config import RunConfig
 from recombine.training.prepare import Setting
 from recombine.training.streams import Stream
 
 
 class ScanCommands(Measurement):
-    """Exact match of each command (0 or 1), trained or not."""
+    """Exact match (0 or 1) of each command, whether it was trained or not."""
 
     kind: Literal["scan-commands"] = "scan-commands"
     commands: tuple[str, ...] = Field(default=("jump",), min_length=1)
     """The commands, in words."""
 
+    def summary_columns(self, config: RunConfig) -> frozenset[str]:
+        return frozenset(f"right_{command.replace(' ', '_')}" for command in self.commands)
+
     def measure(self, setting: Setting, network: Network) -> Measured:
         family = setting.config.family
         if not isinstance(family, Scan):
-            raise BadInput(f"Commands of SCAN were asked of the family {family.kind!r}.", fix="family=scan")
+            raise BadInput(
+                f"scan-commands measures runs of SCAN; this one has the family {family.kind!r}.", fix="family=scan"
+            )
         rows = np.stack([language.parse(command) for command in self.commands])
         compute = ScoreTask(family, setting.config.objective, 1)
-        # As many at a time as in `scores`, so that both share one compiled program.
+        # The batch size of `scores`, so that both share one compiled program.
         scores = over_tasks(compute, setting, network, rows, Stream.TEST, "commands", at_once(setting))
         right = scores["whole"].astype(float)
         summary = {
-            f"right_{command.replace(' ', '_')}": float(one)
-            for command, one in zip(self.commands, right, strict=True)
+            f"right_{command.replace(' ', '_')}": float(value)
+            for command, value in zip(self.commands, right, strict=True)
         }
         return Measured(summary, {})

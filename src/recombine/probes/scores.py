@@ -1,4 +1,4 @@
-"""How well a network does on each task: trained, held out, by combination, constituent and coverage stratum."""
+"""The scores of a network on trained and held-out combinations, also by coverage stratum."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from recombine.objectives.base import Objective
 from recombine.probes.base import Measured, Measurement
 from recombine.probes.tasks import at_once, over_tasks
 from recombine.supports.regions import STRATA, stratum
+from recombine.training.config import RunConfig
 from recombine.training.prepare import Setting
 from recombine.training.program import draw_examples, score_tasks
 from recombine.training.streams import Stream
 
 MAP_LIMIT = 4096
-"""In spaces up to this size the validation side and the rest are scored too: the map shows them."""
+"""In spaces up to this size, the validation side and the rest are scored too, for the map."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ScoreTask:
-    """Scores one task. Hashable, so that runs with equal parts share one compiled program."""
+    """The family's score of one task. Hashable, so that runs with equal parts share one compiled program."""
 
     family: Family
     objective: Objective
@@ -41,32 +42,40 @@ class ScoreTask:
 
 
 class Scores(Measurement):
-    """The family's metrics on fresh tasks of trained and of held-out combinations (test side)."""
+    """The family's metrics on fresh tasks of trained and of held-out combinations (test side).
+
+    The summary has each metric with a suffix: `_in` for trained combinations, `_held_out`, and the name of a coverage
+    stratum of held-out ones. The table has one row per task.
+    """
 
     kind: Literal["scores"] = "scores"
     version: ClassVar[int] = 2
     combinations: PositiveInt = 512
-    """The most combinations that are scored in each region."""
+    """The largest number of combinations in each region."""
     draws: PositiveInt = 4
-    """Tasks (draws of coefficients) of each combination."""
+    """The number of tasks (draws of coefficients) of each combination."""
     samples: PositiveInt = 64
-    """Examples of each task."""
+    """The number of examples of each task."""
     map: bool = True
     """Whether the validation side and the rest of a small space are scored too, for the map."""
 
     later: ClassVar[frozenset[str]] = frozenset({"map"})
 
     def rows(self, setting: Setting) -> dict[str, Int[np.ndarray, "n slots"]]:
-        """The combinations to score, by region. `validation` and `rest` are for the map only."""
+        """Choose the combinations to score, by region. `validation` and `rest` are for the map only."""
         regions, number = setting.regions, self.combinations
-        found = {
-            "trained": regions.require("trained", number),
-            "held_out": regions.require("held_out", number, "test"),
-        }
+        rows = {"trained": regions.require("trained", number), "held_out": regions.require("held_out", number, "test")}
         if self.map and setting.config.space.size <= MAP_LIMIT:
-            found["validation"] = regions.rows("held_out", number, "validation")
-            found["rest"] = regions.rows("rest", MAP_LIMIT)
-        return found
+            rows["validation"] = regions.rows("held_out", number, "validation")
+            rows["rest"] = regions.rows("rest", MAP_LIMIT)
+        return rows
+
+    def summary_columns(self, config: RunConfig) -> frozenset[str] | None:
+        metrics = config.family.metric_names(config.space)
+        if metrics is None:
+            return None
+        where = ("in", "held_out", *STRATA)
+        return frozenset(f"{metric}_{name}" for metric in ("score", *metrics) for name in where)
 
     def measure(self, setting: Setting, network: Network) -> Measured:
         config = setting.config
@@ -77,16 +86,10 @@ class Scores(Measurement):
         compute = ScoreTask(config.family, config.objective, self.samples)
         parts = [
             over_tasks(
-                compute,
-                setting,
-                network,
-                np.repeat(one, self.draws, axis=0),
-                Stream.TEST,
-                name,
-                at_once(setting),
+                compute, setting, network, np.repeat(some, self.draws, axis=0), Stream.TEST, name, at_once(setting)
             )
-            for name, one in by_region.items()
-            if len(one)
+            for name, some in by_region.items()
+            if len(some)
         ]
         scores = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         layer = np.repeat(stratum(rows, setting.regions.moment), self.draws)

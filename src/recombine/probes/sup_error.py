@@ -1,9 +1,9 @@
-"""The largest error of a network against its teacher, over many fresh tasks; and how large the network is."""
+"""The largest error of a network against its teacher over many fresh tasks, and the size of the network."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax
@@ -21,13 +21,13 @@ from recombine.training.prepare import Setting
 from recombine.training.program import draw_examples
 from recombine.training.streams import Stream
 
-ROOM = 2**24
-"""Numbers of the widest site that one compiled call may hold: 64 MB."""
+MAX_ACTIVATIONS = 2**24
+"""The largest number of activations of the widest site in one compiled call: 64 MB."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ErrorTask:
-    """The largest and the summed squared error of one task. Hashable, so that runs share one compiled program."""
+    """The largest and the root mean square error of one task. Hashable, so that runs share one compiled program."""
 
     objective: Objective
     samples: int
@@ -43,16 +43,25 @@ class ErrorTask:
 
 
 class SupError(Measurement):
-    """The largest absolute error on trained and held-out combinations (test side), beside the root mean square.
+    """The largest absolute error and the root mean square error on trained and held-out combinations (test side).
 
-    A sampled maximum: the true one over all tasks and inputs is at least as large.
+    The maximum is over a sample: the maximum over all tasks and inputs is at least as large.
     """
 
     kind: Literal["sup-error"] = "sup-error"
     tasks: PositiveInt = 1024
-    """Fresh tasks of each region; combinations are repeated in turn where there are fewer."""
+    """The number of fresh tasks of each region. Combinations repeat if there are fewer."""
     samples: PositiveInt = 64
-    """Examples of each task."""
+    """The number of examples of each task."""
+
+    summary_names: ClassVar[tuple[str, ...]] = (
+        "sup_error",
+        "rms_error",
+        "sup_error_in",
+        "sup_error_held_out",
+        "neurons",
+        "weights",
+    )
 
     def measure(self, setting: Setting, network: Network) -> Measured:
         config = setting.config
@@ -63,20 +72,18 @@ class SupError(Measurement):
                 fix="measure scores instead",
             )
         widths = site_widths(network, setting)
-        batch = int(np.clip(ROOM // (self.samples * max(widths)), 1, BATCH))
+        batch = int(np.clip(MAX_ACTIVATIONS // (self.samples * max(widths)), 1, BATCH))
         compute = ErrorTask(config.objective, self.samples)
         regions = {"trained": None, "held_out": "test"}
-        rows, found = {}, {}
+        rows, errors = {}, {}
         for region, side in regions.items():
             some = setting.regions.require(region, self.tasks, side)  # type: ignore[arg-type]
             rows[region] = np.resize(some, (self.tasks, some.shape[1]))
-            # Under a name of its own: other tasks than those that the scores are taken on.
+            # A separate name, so that the tasks differ from those of `scores`.
             name = f"sup-error {region}"
-            found[region] = over_tasks(
-                compute, setting, network, rows[region], Stream.TEST, name, batch=batch
-            )
-        sup = {region: values["sup_error"] for region, values in found.items()}
-        rms = np.concatenate([values["rms_error"] for values in found.values()])
+            errors[region] = over_tasks(compute, setting, network, rows[region], Stream.TEST, name, batch=batch)
+        sup = {region: values["sup_error"] for region, values in errors.items()}
+        rms = np.concatenate([values["rms_error"] for values in errors.values()])
         every = np.concatenate(list(rows.values()))
         summary = {
             "sup_error": float(max(values.max() for values in sup.values())),
@@ -96,14 +103,14 @@ class SupError(Measurement):
 
 
 def site_widths(network: Network, setting: Setting) -> list[int]:
-    """The units of each site of the trace: the neurons of a network. Nothing is computed for it."""
+    """The number of units of each site, from shapes alone: nothing is computed."""
     config = setting.config
     code = jax.ShapeDtypeStruct((config.encoding.size(config.space, config.family),), jnp.float32)
     inputs = jax.ShapeDtypeStruct((1, config.family.input_size), jnp.float32)
-    _, sites = eqx.filter_eval_shape(lambda one, *given: one.trace(*given), network, code, inputs)
+    _, sites = eqx.filter_eval_shape(lambda model, *given: model.trace(*given), network, code, inputs)
     return [values.shape[1] for values in sites.values()]
 
 
 def count_weights(network: Network) -> int:
-    """All numbers that training may change."""
+    """The number of trainable parameters."""
     return sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(network, eqx.is_inexact_array)))

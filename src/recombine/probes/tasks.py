@@ -1,34 +1,55 @@
-"""Tasks for measurements: drawn in compiled batches of one shape, from a stream of their own."""
+"""Computations over many tasks, in compiled batches of one shape; each measurement draws its own tasks."""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Int, PyTree
+from jaxtyping import Array, Int, PyTree
 
+from recombine.models.base import Network
+from recombine.objectives.base import Objective
 from recombine.training.compiling import compiled
-from recombine.training.memory import exhausted
+from recombine.training.memory import is_out_of_memory
 from recombine.training.prepare import Setting
+from recombine.training.program import draw_examples
 from recombine.training.streams import Stream, stream_key
 
 BATCH = 512
-"""Tasks in one compiled call; the last batch is padded, so that every run of a shape shares one program."""
+"""Tasks in one compiled call. The last batch is padded, so that all runs share one program."""
+IMAGE_BATCH = 32
+"""The same where an answer is an image. It takes many passes, and padding costs as much as a task."""
+TOKEN_BATCH = 256
+"""The same where an answer is generated token by token."""
 
-FEW = 32
-"""The same where an answer is an image, drawn in many passes: of a padded batch every place costs as much."""
 
+@dataclasses.dataclass(frozen=True)
+class AnswerTask:
+    """The answer that a network generates to one task (`answer`), and the target. Without an objective only the target.
 
-SPOKEN = 256
-"""The same where answers are said token by token."""
+    Hashable, so that runs with equal parts share one compiled program.
+    """
+
+    objective: Objective | None
+
+    def __call__(self, network: Network | None, teacher: Any, encoder: Any, row: Array, key: Array) -> Any:
+        _, code, batch = draw_examples(teacher, encoder, row, key, 1)
+        if self.objective is None:
+            return {"target": batch.targets[0]}
+        assert network is not None
+        codes, batches = jax.tree.map(lambda leaf: leaf[None], (code, batch))
+        answer = self.objective.evaluate(network, codes, batches, key)[0, 0]
+        return {"answer": answer, "target": batch.targets[0]}
 
 
 def at_once(setting: Setting) -> int:
-    """Tasks that are answered in one compiled call."""
-    return {"images": FEW, "tokens": SPOKEN}.get(setting.config.family.targets, BATCH)
+    """The number of tasks that one compiled call answers, by the kind of targets."""
+    return {"images": IMAGE_BATCH, "tokens": TOKEN_BATCH}.get(setting.config.family.targets, BATCH)
 
 
 def over_tasks(
@@ -40,48 +61,40 @@ def over_tasks(
     region: str,
     batch: int = BATCH,
 ) -> dict[str, np.ndarray]:
-    """`compute(dynamic, teacher, encoder, row, key)` for each row, as numpy arrays with a leading task axis.
+    """Compute something for each row, in compiled batches.
 
-    Names come in the order in which `compute` gave them: sites in the order of the computation.
-    The key of a task depends on the name of the region and its place in `rows` alone. So runs of a replicate that
-    share their held-out combinations are scored on the very same tasks, whatever else is scored.
-    Where memory is short, batches are halved until they fit.
+    The key of a task depends only on the name of the region and its index in `rows`. So runs of a replicate that share
+    their held-out combinations are scored on the same tasks. Where memory is short, batches are halved until they fit.
+
+    Args:
+        compute: A hashable callable `compute(dynamic, teacher, encoder, row, key)` that returns named arrays.
+        setting: The run.
+        dynamic: The first argument of `compute`: the network, alone or with other arrays.
+        rows: One combination per task, possibly with more columns that `compute` understands.
+        stream: The stream of random numbers.
+        region: A name that tells the tasks of this call from others of the stream.
+        batch: The number of tasks in one compiled call.
+
+    Returns:
+        NumPy arrays with a leading task axis, in the order in which `compute` names them (sites in the order of the
+        computation).
     """
-    while True:
-        try:
-            return _batches(compute, setting, dynamic, rows, stream, region, batch)
-        except (RuntimeError, MemoryError) as error:
-            if batch == 1 or not exhausted(error):
-                raise
-            batch //= 2
-
-
-def _batches(
-    compute: Callable[..., PyTree],
-    setting: Setting,
-    dynamic: PyTree,
-    rows: Int[np.ndarray, "n slots"],
-    stream: Stream,
-    region: str,
-    batch: int,
-) -> dict[str, np.ndarray]:
     salt = int.from_bytes(hashlib.blake2b(region.encode(), digest_size=4).digest(), "little")
     base = stream_key(setting.data_key, stream, salt)
-    names: tuple[str, ...] = ()
-    parts: list[tuple[np.ndarray, ...]] = []
-    for start in range(0, len(rows), batch):
-        index = np.arange(start, start + batch)
-        padded = rows[np.minimum(index, len(rows) - 1)]
-        names, part = _vmapped(
-            compute,
-            dynamic,
-            setting.teacher,
-            setting.encoder,
-            jax.numpy.asarray(padded),
-            base,
-            jax.numpy.asarray(index),
-        )
-        parts.append(jax.tree.map(np.asarray, part))
+    drawn = setting.teacher, setting.encoder
+    while True:
+        names, parts = (), []
+        try:
+            for start in range(0, len(rows), batch):
+                index = np.arange(start, start + batch)
+                padded = rows[np.minimum(index, len(rows) - 1)]
+                names, part = _vmapped(compute, dynamic, *drawn, jnp.asarray(padded), base, jnp.asarray(index))
+                parts.append(jax.tree.map(np.asarray, part))
+            break
+        except (RuntimeError, MemoryError) as error:
+            if batch == 1 or not is_out_of_memory(error):
+                raise
+            batch //= 2
     columns = zip(names, zip(*parts, strict=True), strict=True)
     return {name: np.concatenate(column)[: len(rows)] for name, column in columns}
 
@@ -90,11 +103,11 @@ def _batches(
 def _vmapped(compute: Any, dynamic: Any, teacher: Any, encoder: Any, rows: Any, base: Any, index: Any) -> Any:
     names: list[str] = []
 
-    def one(row: Any, number: Any) -> Any:
-        found = compute(dynamic, teacher, encoder, row, jax.random.fold_in(base, number))
+    def compute_one(row: Any, number: Any) -> Any:
+        arrays = compute(dynamic, teacher, encoder, row, jax.random.fold_in(base, number))
         # JAX would sort a dictionary by its names ("hidden 10" before "hidden 2").
-        names[:] = found
-        return tuple(found.values())
+        names[:] = arrays
+        return tuple(arrays.values())
 
-    arrays = jax.vmap(one)(rows, index)
+    arrays = jax.vmap(compute_one)(rows, index)
     return tuple(names), arrays

@@ -1,4 +1,4 @@
-"""What every problem can do that has a known best answer and constraints that any answer can be held against."""
+"""The base of all problems: instances with known best answers, and constraints that any answer can be checked against."""
 
 from __future__ import annotations
 
@@ -14,52 +14,70 @@ from jaxtyping import Bool, Float, Int
 
 from recombine.component import Component
 from recombine.errors import BadInput
-from recombine.problems import baseline
-from recombine.problems.baseline import Baseline
-from recombine.problems.checking import Check, ConstraintType, Values, check
+from recombine.problems.checking import (
+    Answers,
+    AnswerValues,
+    Check,
+    ConstraintType,
+    Questions,
+    QuestionValues,
+    Values,
+    check,
+)
 from recombine.problems.digits import Numbers
 from recombine.problems.instances import Instances
 
 Violations = dict[str, Float[Values, "instance _"]]
-"""By how much each constraint of each type is violated: 0 where it holds, infinite where a number it needs is none."""
+"""The violation of each constraint, by type: 0 where it holds, infinite where a number that it needs is missing."""
+
+Baseline = Literal["mean", "nearest"]
+"""Answers without a model: the mean training answer, or the answer to the nearest training question."""
+
+BATCH = 256
+"""Questions that are compared with all training questions in one step."""
 
 
 @dataclass(frozen=True)
 class Repaired:
-    """Answers that a solver has corrected."""
+    """Answers after a solver's correction."""
 
     answers: Float[np.ndarray, "instance answer"]
-    """Those that could not be corrected are as they were."""
+    """Answers that could not be corrected are unchanged."""
     corrected: Bool[np.ndarray, " instance"]
 
 
 class Texts(NamedTuple):
-    """How questions and answers are written."""
+    """How questions and answers are written as text."""
 
     question: Numbers
     answer: Numbers
     steps: Numbers
-    """An answer with intermediate steps."""
+    """The text of an answer with intermediate steps."""
     columns: tuple[int, ...]
-    """Where among the numbers of `steps` those of the answer stand."""
+    """The positions of the answer's numbers among those of `steps`."""
 
 
 class Problem(Component, abc.ABC):
-    """Instances with best answers, the constraints on any answer, their text, and a repair.
+    """A problem: instances with best answers, the constraints on any answer, their text, and a repair.
 
-    A question and an answer are vectors of numbers. Nothing here is trained and nothing is kept: who wants instances
-    again asks again with the same seed, or stores the arrays.
+    Questions and answers are vectors of numbers. Instances follow from a seed and are not stored.
+
+    Example:
+        ```python
+        problem = Knapsack(items=4, count=5)
+        instances = problem.instances(100, seed=0)
+        problem.check(instances, problem.baseline("mean", instances, instances.questions)).total
+        ```
     """
 
     text: Literal["digits", "pairs"] = "digits"
-    """How numbers are written: digit by digit with separators, or, much shorter, two digits a token, no finer than the
-    tolerances need, and without separators."""
+    """How numbers are written. `digits`: one digit per token, with separators. `pairs`, much shorter: two digits per token,
+    without separators, and no more digits than the tolerances need."""
 
     @property
     @abc.abstractmethod
     def tolerances(self) -> tuple[float, ...]:
-        """At which rates are stated unless others are given. At the strictest, the text of a best answer still satisfies
-        everything."""
+        """The default tolerances. At the strictest, the text of a best answer still satisfies every constraint."""
 
     @property
     @abc.abstractmethod
@@ -68,51 +86,47 @@ class Problem(Component, abc.ABC):
 
     @abc.abstractmethod
     def question(self, rng: np.random.Generator) -> Float[np.ndarray, " question"]:
-        """One question, of numbers as they are written."""
+        """Draw one question, rounded as its text."""
 
     @abc.abstractmethod
-    def optima(self, questions: Float[np.ndarray, "n question"]) -> Float[np.ndarray, "n answer"]:
-        """The best answers, by a known solver; NaN where it does not finish."""
+    def optima(self, questions: Questions) -> Answers:
+        """The best answers, by a known solver; NaN where it does not converge."""
 
     @abc.abstractmethod
-    def violations(
-        self, questions: Float[Values, "n question"], answers: Float[Values, "n answer"], xp: ModuleType = np
-    ) -> Violations:
-        """By how much answers violate each constraint. Numbers that could not be read are NaN. `xp` may be `jax.numpy`."""
+    def violations(self, questions: QuestionValues, answers: AnswerValues, xp: ModuleType = np) -> Violations:
+        """Compute the violation of each constraint.
+
+        Args:
+            questions: One question per row.
+            answers: One answer per row; numbers that could not be read are NaN.
+            xp: `numpy`, or `jax.numpy` inside compiled code.
+
+        Returns:
+            Violations by type of constraint.
+        """
 
     def satisfied(
-        self,
-        questions: Float[Values, "n question"],
-        answers: Float[Values, "n answer"],
-        tolerance: float,
-        xp: ModuleType = np,
+        self, questions: QuestionValues, answers: AnswerValues, tolerance: float, xp: ModuleType = np
     ) -> Float[Values, " n"]:
-        """The share of its constraints that each answer satisfies, as `check` counts them: where a number is none, all that need
-        it are violated."""
-        found = xp.concatenate(list(self.violations(questions, answers, xp).values()), axis=1)
-        return (found <= tolerance).mean(axis=1)
+        """The share of its constraints that each answer satisfies. A missing number violates all constraints that need it."""
+        violations = xp.concatenate(list(self.violations(questions, answers, xp).values()), axis=1)
+        return (violations <= tolerance).mean(axis=1)
 
     @abc.abstractmethod
-    def costs(
-        self, questions: Float[np.ndarray, "n question"], answers: Float[np.ndarray, "n answer"]
-    ) -> Float[np.ndarray, " n"]:
-        """What is to be as small as possible."""
+    def costs(self, questions: Questions, answers: Answers) -> Float[np.ndarray, " n"]:
+        """The cost of each answer, which the best answer minimises."""
 
     @abc.abstractmethod
-    def repair(
-        self, questions: Float[np.ndarray, "n question"], answers: Float[np.ndarray, "n answer"]
-    ) -> Repaired:
-        """Answers corrected by a solver that takes what it needs from them and no gold answer."""
+    def repair(self, questions: Questions, answers: Answers) -> Repaired:
+        """Correct answers with a solver that starts from them and does not know the best answer."""
 
     @abc.abstractmethod
     def layout(self) -> Texts:
-        """How questions and answers are written; `texts` keeps it."""
+        """Define how questions and answers are written; `texts` caches it."""
 
     @abc.abstractmethod
-    def steps(
-        self, questions: Float[np.ndarray, "n question"], answers: Float[np.ndarray, "n answer"]
-    ) -> Float[np.ndarray, "n number"]:
-        """Answers with intermediate steps before and between their numbers."""
+    def steps(self, questions: Questions, answers: Answers) -> Float[np.ndarray, "n number"]:
+        """Add intermediate steps before and between the numbers of answers."""
 
     @functools.cached_property
     def texts(self) -> Texts:
@@ -120,75 +134,102 @@ class Problem(Component, abc.ABC):
         return self.layout()
 
     def instances(self, number: int, seed: int, start: int = 0) -> Instances:
-        """Draws `start` to `start + number` of a seed, with their best answers.
+        """Draw instances with their best answers.
 
-        Each draw has random numbers of its own, so that parts can be made side by side and put `together`. Draws
-        for which the solver does not finish are left out and counted.
+        Each draw has its own random numbers, so that parts can be computed in parallel and joined by `together`.
+
+        Args:
+            number: The number of draws.
+            seed: The seed.
+            start: The index of the first draw.
+
+        Returns:
+            The instances. Draws for which the solver does not converge are left out and counted.
         """
         if number < 1 or seed < 0 or start < 0:
             raise BadInput(
-                f"Asked for {number} draws of seed {seed}, from draw {start} on.",
-                fix="ask for at least one; a seed and a draw are at least 0",
+                f"Cannot draw {number} instances with seed {seed}, starting at draw {start}.",
+                fix="draw at least one; the seed and the first draw are 0 or more",
             )
         draws = np.arange(start, start + number)
-        asked = np.stack([self.question(np.random.default_rng([seed, int(draw)])) for draw in draws])
-        answers = self.optima(asked)
-        answered = np.asarray(np.isfinite(answers).all(axis=1))
+        questions = np.stack([self.question(np.random.default_rng([seed, int(draw)])) for draw in draws])
+        answers = self.optima(questions)
+        solved = np.asarray(np.isfinite(answers).all(axis=1))
         return Instances(
-            questions=asked[answered],
-            answers=answers[answered],
-            costs=self.costs(asked[answered], answers[answered]),
-            numbers=draws[answered],
-            dropped=int((~answered).sum()),
+            questions=questions[solved],
+            answers=answers[solved],
+            costs=self.costs(questions[solved], answers[solved]),
+            numbers=draws[solved],
+            dropped=int((~solved).sum()),
         )
 
     def check(
-        self,
-        instances: Instances,
-        answers: Float[np.ndarray, "n answer"],
-        tolerances: Sequence[float] | np.ndarray | None = None,
+        self, instances: Instances, answers: Answers, tolerances: Sequence[float] | np.ndarray | None = None
     ) -> Check:
-        """The rates of answers to instances, at the problem's own tolerances unless others are given."""
+        """Check answers against the constraints.
+
+        Args:
+            instances: The instances.
+            answers: One answer per instance.
+            tolerances: The problem's own by default.
+
+        Returns:
+            The rates of satisfied constraints, and the gap to the optimum.
+        """
         if not len(instances) or answers.shape != instances.answers.shape:
             raise BadInput(
                 f"There are {len(instances)} instances with answers of {instances.answers.shape[1]} numbers, but "
                 f"{len(answers)} answers of {answers.shape[1]}.",
-                fix="give one answer to each instance, and at least one",
+                fix="give one answer per instance, and at least one",
             )
         costs = self.costs(instances.questions, answers)
         gaps = (costs - instances.costs) / np.abs(instances.costs)
-        violated = self.violations(instances.questions, answers)
-        found = {name: np.asarray(over) for name, over in violated.items()}
+        violations = {
+            name: np.asarray(values) for name, values in self.violations(instances.questions, answers).items()
+        }
         malformed = np.asarray(~np.isfinite(answers).all(axis=1))
-        return check(found, gaps, malformed, self.tolerances if tolerances is None else tolerances)
+        return check(violations, gaps, malformed, self.tolerances if tolerances is None else tolerances)
 
-    def baseline(
-        self, name: Baseline, training: Instances, questions: Float[np.ndarray, "n question"]
-    ) -> Float[np.ndarray, "n answer"]:
-        """The answers of a baseline, rounded as a text would."""
-        made = {"mean": baseline.mean, "nearest": baseline.nearest}[name](training, questions)
-        return self.texts.answer.rounded(made)
+    def baseline(self, name: Baseline, training: Instances, questions: Questions) -> Answers:
+        """Compute the answers of a baseline, rounded as their text.
 
-    def write_questions(self, questions: Float[np.ndarray, "n question"]) -> Int[np.ndarray, "n token"]:
-        """The texts of questions, without an end."""
+        Args:
+            name: `mean`, the mean training answer; or `nearest`, the answer to the nearest training question, with each
+                number of a question scaled by its spread.
+            training: The training instances.
+            questions: The questions to answer.
+
+        Returns:
+            One answer per question.
+        """
+        if not len(training):
+            raise BadInput("A baseline needs training instances, got none.")
+        mean = np.tile(training.answers.mean(axis=0), (len(questions), 1))
+        return self.texts.answer.rounded(mean if name == "mean" else _nearest(training, questions))
+
+    def write_questions(self, questions: Questions) -> Int[np.ndarray, "n token"]:
+        """Write questions as text, without an end token."""
         return self.texts.question.write(questions)[:, :-1]
 
-    def write_answers(
-        self,
-        questions: Float[np.ndarray, "n question"],
-        answers: Float[np.ndarray, "n answer"],
-        steps: bool = False,
-    ) -> Int[np.ndarray, "n token"]:
-        """The texts of answers, with their intermediate steps if those are wanted."""
+    def write_answers(self, questions: Questions, answers: Answers, steps: bool = False) -> Int[np.ndarray, "n token"]:
+        """Write answers as text, with or without intermediate steps."""
         if not steps:
             return self.texts.answer.write(answers)
-        # Steps of what is written, not of what was rounded away.
+        # Steps follow from the rounded answers, so that they agree with the text.
         return self.texts.steps.write(self.steps(questions, self.texts.answer.rounded(answers)))
 
-    def read_answers(
-        self, tokens: Int[np.ndarray, "n token"], steps: bool = False
-    ) -> Float[np.ndarray, "n answer"]:
-        """The answers that texts give, NaN where they do not say a number. Steps are read over, never judged."""
+    def read_answers(self, tokens: Int[np.ndarray, "n token"], steps: bool = False) -> Answers:
+        """Read answers from text; NaN where there is no number. Intermediate steps are skipped."""
         if not steps:
             return self.texts.answer.read(tokens)
         return self.texts.steps.read(tokens)[:, list(self.texts.columns)]
+
+
+def _nearest(training: Instances, questions: Questions) -> Answers:
+    """The answers to the nearest training questions."""
+    spread = training.questions.std(axis=0)
+    scale = np.where(spread > 0, spread, 1.0)
+    known, scaled = training.questions / scale, questions / scale
+    starts = range(0, len(scaled), BATCH)
+    distances = (((scaled[row : row + BATCH, None] - known) ** 2).sum(axis=2) for row in starts)
+    return training.answers[[best for batch in distances for best in batch.argmin(axis=1)]]

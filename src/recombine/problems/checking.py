@@ -1,4 +1,4 @@
-"""How many constraints proposed answers satisfy: by type, altogether and all at once, for any tolerances."""
+"""The share of constraints that answers satisfy: by type, in total and all at once, for any tolerances."""
 
 from __future__ import annotations
 
@@ -12,22 +12,27 @@ from jaxtyping import Float
 from recombine.errors import BadInput
 
 Values = Any
-"""Of NumPy, or of JAX where something is computed inside a compiled program: then `xp` is `jax.numpy`."""
+"""An array of NumPy, or of JAX inside compiled code, where `xp` is `jax.numpy`."""
+
+Questions = Float[np.ndarray, "n question"]
+Answers = Float[np.ndarray, "n answer"]
+QuestionValues = Float[Values, "n question"]
+AnswerValues = Float[Values, "n answer"]
 
 
 @dataclass(frozen=True)
 class ConstraintType:
-    """Constraints of one type, of which every instance has the same number."""
+    """Constraints of one type. Every instance has the same number of them."""
 
     name: str
     number: int
     easy: bool
-    """Whether they ask the same of every instance, so that one fixed answer can satisfy them all."""
+    """Whether they are the same for every instance, so that one fixed answer can satisfy them all."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """What came of holding answers against their constraints. Rates have one number for each tolerance."""
+    """The rates of satisfied constraints, one number per tolerance, and the gap to the optimum."""
 
     tolerances: Float[np.ndarray, " tolerance"]
     by_type: dict[str, Float[np.ndarray, " tolerance"]]
@@ -35,21 +40,21 @@ class Check:
     whole_by_type: dict[str, Float[np.ndarray, " tolerance"]]
     """The share of instances in which all constraints of a type hold."""
     total: Float[np.ndarray, " tolerance"]
-    """The share of all constraints that hold. It depends on how many there are of each type, easy ones included."""
+    """The share of all constraints that hold. It depends on the number of each type, including easy ones."""
     every: Float[np.ndarray, " tolerance"]
     """The share of instances in which every constraint holds."""
     gap: float
-    """The mean gap to the optimum of the answers that are numbers throughout, as a share of it, feasible or not. An
-    infeasible answer can be better than the optimum, so it can be negative."""
+    """The mean gap to the optimum, as a share of it, over answers that are numbers throughout, feasible or not. It can be
+    negative, because an infeasible answer can be better than the optimum."""
     feasible_gap: Float[np.ndarray, " tolerance"]
-    """The same of the answers for which every constraint holds; NaN where there is none."""
+    """The same over answers that satisfy every constraint; NaN if there is none."""
     malformed: float
     """The share of answers that are not numbers throughout."""
     numbers: dict[str, int]
-    """How many constraints of each type an instance has."""
+    """The number of constraints of each type in an instance."""
 
     def pooled(self, names: Iterable[str]) -> Float[np.ndarray, " tolerance"]:
-        """The share of the constraints of several types together that hold."""
+        """The share of the constraints of several types, taken together, that hold."""
         chosen = list(names)
         weights = [self.numbers[name] for name in chosen]
         return np.average([self.by_type[name] for name in chosen], axis=0, weights=weights)
@@ -61,14 +66,22 @@ def check(
     malformed: np.ndarray,
     tolerances: Sequence[float] | np.ndarray,
 ) -> Check:
-    """Rates from the violations of each constraint: it holds where its violation is at most the tolerance."""
+    """Compute rates from violations. A constraint holds where its violation is at most the tolerance.
+
+    Args:
+        violations: The violation of each constraint of each instance, by type.
+        gaps: The gap of each answer to the optimum, as a share of it.
+        malformed: Which answers are not numbers throughout.
+        tolerances: The tolerances, 0 or more.
+
+    Returns:
+        The rates at each tolerance.
+    """
     limits = np.asarray(tolerances, dtype=float)
     if limits.ndim != 1 or not len(limits) or not np.all(limits >= 0):
-        raise BadInput(f"Tolerances must be a list of numbers of at least 0, got {tolerances}.")
-    # Whatever is not a number satisfies nothing, however large the tolerance.
-    holds = {
-        name: (found <= limits[:, None, None]) & np.isfinite(found) for name, found in violations.items()
-    }
+        raise BadInput(f"Tolerances must be a list of numbers, 0 or more; got {tolerances}.")
+    # A missing number violates its constraints at any tolerance.
+    holds = {name: (values <= limits[:, None, None]) & np.isfinite(values) for name, values in violations.items()}
     each = np.concatenate(list(holds.values()), axis=2)
     every = np.asarray(each.all(axis=2))
     return Check(
@@ -80,7 +93,7 @@ def check(
         gap=_mean(gaps, ~malformed),
         feasible_gap=np.array([_mean(gaps, feasible & ~malformed) for feasible in every]),
         malformed=float(malformed.mean()),
-        numbers={name: found.shape[1] for name, found in violations.items()},
+        numbers={name: values.shape[1] for name, values in violations.items()},
     )
 
 

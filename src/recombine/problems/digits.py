@@ -1,11 +1,11 @@
-"""Numbers as text: fixed-point digits, one or two a token, with or without separators between numbers.
+"""Numbers as text: fixed-point digits, one or two per token, with or without separators between numbers.
 
-A number has as many digits as its `Field` says, leading zeros included, and a sign where it can be negative; where
-the decimal point stands follows from the field, so there is no token for it: 134.32 is `13432`. Texts of one kind
-therefore have one length. Reading takes anything: what is not written like this is not a number (NaN).
+The `Field` of a number fixes its digits (with leading zeros), its decimal point, for which there is no token, and whether
+it has a sign: 134.32 is `13432`. Texts of one kind therefore have one length. Reading accepts any tokens: what does not
+follow the format is not a number (NaN).
 
-With separators numbers are found by them, without by their places. Two digits a token make a text about half as
-long: 134.32 is then `1 34 32`.
+With separators, numbers are found by them; without, by position. Two digits per token make a text about half as long:
+134.32 is then `1 34 32`.
 """
 
 from __future__ import annotations
@@ -23,42 +23,48 @@ from recombine.errors import BadInput
 from recombine.problems.checking import Values
 
 PAD, END, BEGIN = 0, 1, 2
-"""No word; what closes an answer; what stands before its first word. Words follow them, as in sequence families."""
+"""Special tokens: padding, the end of an answer, and its start. Words follow them, as in sequence families."""
 WORDS = (",", "+", "-", *"0123456789")
-"""The words of texts of single digits. The number of the first is 3."""
+"""The words of texts with one digit per token. The token of the first is 3."""
 PAIRS = (*WORDS, *(f"{number:02d}" for number in range(100)))
-"""The same with pairs of digits behind them."""
+"""The words of texts with two digits per token."""
 SEPARATOR, PLUS, MINUS, ZERO = range(3, 7)
 SIZE = 3 + len(WORDS)
-"""How many numbers a token can have where digits are single. The number of the first pair."""
+"""The size of the vocabulary with one digit per token, which is the token of the first pair."""
 
 _SHOWN = np.array(["\n", "\n", "?", *PAIRS])
-"""How each token is shown: a text ends at its first pad or end."""
+"""The characters of each token. A text ends at its first padding or end token."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """How a number is written."""
+    """The format of one number."""
 
     name: str
     whole: int
-    """Digits before the point."""
+    """The number of digits before the decimal point."""
     decimals: int
-    """Digits after it."""
+    """The number of digits after it."""
     signed: bool = False
-    """Whether it can be negative: then a sign comes first, a plus before what is not."""
+    """Whether it has a sign (+ or -) in front."""
 
     @property
     def width(self) -> int:
-        """Tokens of the number."""
+        """The number of tokens with one digit per token."""
         return self.signed + self.whole + self.decimals
 
 
 class Numbers:
-    """A text of numbers, each in its own field."""
+    """The format of a text of numbers, one field per number. `write` and `read` convert."""
 
     def __init__(self, fields: Sequence[Field], group: Literal[1, 2] = 1, separated: bool = True) -> None:
-        """`group` digits are a token at most; where a number of them is odd, the first is by itself."""
+        """Define a format.
+
+        Args:
+            fields: The format of each number.
+            group: The largest number of digits per token. If a number has an odd number of digits, the first is alone.
+            separated: Whether a comma separates numbers.
+        """
         self.fields = tuple(fields)
         self.group, self.separated = group, separated
         self._scales = np.array([10.0**field.decimals for field in self.fields])
@@ -71,79 +77,78 @@ class Numbers:
         self._sizes = [self._cut(field.whole + field.decimals) for field in self.fields]
 
     def _cut(self, digits: int) -> tuple[int, ...]:
-        """How many digits each token of a number has."""
+        """The number of digits of each token of a number."""
         first = digits % self.group
         return (first,) * (first > 0) + (self.group,) * (digits // self.group)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words of such texts."""
+        """The vocabulary, without special tokens."""
         return WORDS if self.group == 1 else PAIRS
 
     @property
     def units(self) -> Float[np.ndarray, " field"]:
-        """What the last digit of each number counts."""
+        """The unit of the last digit of each number."""
         return 1 / self._scales
 
     @property
     def length(self) -> int:
-        """Tokens of a text: digits, signs and separators, and the end."""
+        """The number of tokens of a text: digits, signs, separators and the end."""
         tokens = sum(field.signed + len(sizes) for field, sizes in zip(self.fields, self._sizes, strict=True))
         return tokens + (len(self.fields) - 1) * self.separated + 1
 
     def rounded(self, values: Float[np.ndarray, "row field"]) -> Float[np.ndarray, "row field"]:
-        """The values as a text holds them."""
+        """Round values as their text does."""
         return self._integers(values) / self._scales
 
     def write(self, values: Float[np.ndarray, "row field"]) -> Int[np.ndarray, "row token"]:
-        """The text of each row. Raises BadInput for what has no room in its field."""
+        """Write each row as tokens. Raises BadInput for a number that does not fit its field."""
         integers = self._integers(values)
-        made = np.full((len(integers), self.length), SEPARATOR, dtype=np.int32)
-        at = 0
+        tokens = np.full((len(integers), self.length), SEPARATOR, dtype=np.int32)
+        start = 0
         for field, sizes, column in zip(self.fields, self._sizes, integers.T, strict=True):
             if field.signed:
-                made[:, at] = np.where(column < 0, MINUS, PLUS)
-            behind = np.cumsum(sizes[::-1])[::-1] - sizes
-            for place, (size, less) in enumerate(zip(sizes, behind, strict=True), start=at + field.signed):
-                made[:, place] = _first(size) + np.abs(column) // 10**less % 10**size
-            at += field.signed + len(sizes) + self.separated
-        made[:, -1] = END
-        return made
+                tokens[:, start] = np.where(column < 0, MINUS, PLUS)
+            following = np.cumsum(sizes[::-1])[::-1] - sizes
+            digits = enumerate(zip(sizes, following, strict=True), start=start + field.signed)
+            for position, (size, after) in digits:
+                tokens[:, position] = _first(size) + np.abs(column) // 10**after % 10**size
+            start += field.signed + len(sizes) + self.separated
+        tokens[:, -1] = END
+        return tokens
 
     def read(self, tokens: Int[np.ndarray, "row token"]) -> Float[np.ndarray, "row field"]:
-        """The numbers of each text, in order; NaN where one is missing or not written as its field says.
+        """Read the numbers of each text; NaN where one is missing or does not follow its format.
 
-        What comes after the end, or after the last field, is not looked at.
+        Tokens after the end, or after the last field, are ignored.
         """
         tokens = np.where(tokens < 3 + len(self.words), tokens, BEGIN)
         if not self.separated:
             missing = max(0, self.length - tokens.shape[1])
-            return np.asarray(self.read_places(np.pad(tokens, ((0, 0), (0, missing)))))
-        found = np.full((len(tokens), len(self.fields)), np.nan)
-        for row, text in zip(found, shown(tokens), strict=True):
+            return np.asarray(self.read_positions(np.pad(tokens, ((0, 0), (0, missing)))))
+        numbers = np.full((len(tokens), len(self.fields)), np.nan)
+        for row, text in zip(numbers, as_strings(tokens), strict=True):
             for index, (form, word) in enumerate(zip(self._forms, text.split(","), strict=False)):
                 if form.fullmatch(word):
                     row[index] = int(word)
-        return found / self._scales
+        return numbers / self._scales
 
-    def read_places(
-        self, tokens: Int[Values, "row token"], xp: ModuleType = np
-    ) -> Float[Values, "row field"]:
-        """The same by the places of tokens, for texts without separators; `xp` may be `jax.numpy`."""
-        going = xp.cumsum((tokens == PAD) | (tokens == END), axis=1) == 0
-        numbers, at = [], 0
+    def read_positions(self, tokens: Int[Values, "row token"], xp: ModuleType = np) -> Float[Values, "row field"]:
+        """Read texts without separators, by the position of tokens. `xp` may be `jax.numpy`."""
+        before_end = xp.cumsum((tokens == PAD) | (tokens == END), axis=1) == 0
+        numbers, start = [], 0
         for field, sizes, scale in zip(self.fields, self._sizes, self._scales, strict=True):
-            good, value = True, 0
+            valid, value = True, 0
             if field.signed:
-                good = (tokens[:, at] == PLUS) | (tokens[:, at] == MINUS)
-            sign = xp.where(tokens[:, at] == MINUS, -1, 1) if field.signed else 1
-            for place, size in enumerate(sizes, start=at + field.signed):
-                part = tokens[:, place] - _first(size)
-                good = good & (part >= 0) & (part < 10**size)
-                value = value * 10**size + part
-            at += field.signed + len(sizes)
-            # All of a number stands before the end if its last token does.
-            numbers.append(xp.where(good & going[:, at - 1], sign * value / scale, xp.nan))
+                valid = (tokens[:, start] == PLUS) | (tokens[:, start] == MINUS)
+            sign = xp.where(tokens[:, start] == MINUS, -1, 1) if field.signed else 1
+            for position, size in enumerate(sizes, start=start + field.signed):
+                digits = tokens[:, position] - _first(size)
+                valid = valid & (digits >= 0) & (digits < 10**size)
+                value = value * 10**size + digits
+            start += field.signed + len(sizes)
+            # If the last token of a number is before the end, so are the others.
+            numbers.append(xp.where(valid & before_end[:, start - 1], sign * value / scale, xp.nan))
         return xp.stack(numbers, axis=1)
 
     def _integers(self, values: Float[np.ndarray, "row field"]) -> Int[np.ndarray, "row field"]:
@@ -154,20 +159,20 @@ class Numbers:
             field = self.fields[column]
             least = -self._most[column] if field.signed else 0
             raise BadInput(
-                f"{field.name} is {values[row, column]:g}, but its text goes from {least / self._scales[column]:g} "
+                f"{field.name} is {values[row, column]:g}, but its field goes from {least / self._scales[column]:g} "
                 f"to {self._most[column] / self._scales[column]:g}.",
                 fix="clip it, or give its field more digits",
             )
         return scaled.astype(np.int64)
 
 
-def shown(tokens: Int[np.ndarray, "row token"]) -> list[str]:
-    """Texts as characters, each up to its end. Whatever is no word is shown as `?`."""
+def as_strings(tokens: Int[np.ndarray, "row token"]) -> list[str]:
+    """Convert tokens to characters, up to the end of each text. A token that is not a word becomes `?`."""
     known = (tokens >= 0) & (tokens < len(_SHOWN))
     signs = _SHOWN[np.where(known, tokens, BEGIN)]
     return ["".join(row).split("\n", 1)[0] for row in signs]
 
 
 def _first(size: int) -> int:
-    """The number of the first token of so many digits."""
+    """The first token with `size` digits."""
     return ZERO if size == 1 else SIZE

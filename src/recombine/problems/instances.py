@@ -1,4 +1,4 @@
-"""Instances of a problem, with their gold answers."""
+"""Instances of a problem, with their best answers."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from jaxtyping import Float, Int
 
 @dataclass(frozen=True)
 class Instances:
-    """What is asked, and the best answer to it: a row for each instance."""
+    """Questions with their best answers, one row per instance."""
 
     questions: Float[np.ndarray, "instance question"]
     answers: Float[np.ndarray, "instance answer"]
     costs: Float[np.ndarray, " instance"]
-    """Of the best answer; what is to be as large as possible has its sign turned."""
+    """The cost of each best answer; negative values where the problem maximises."""
     numbers: Int[np.ndarray, " instance"]
-    """Which draws of the seed these are: those without an answer are missing."""
+    """The index of each instance among the draws of the seed; draws without an answer are missing."""
     dropped: int
-    """How many draws were left out because the solver found no answer."""
+    """The number of draws that were left out because the solver found no answer."""
 
     def __len__(self) -> int:
         return len(self.questions)
 
 
 def together(parts: Sequence[Instances]) -> Instances:
-    """Instances that were made in parts, as if they had been made at once."""
+    """Join instances that were drawn in parts."""
     columns = ("questions", "answers", "costs", "numbers")
     joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in columns}
     return Instances(**joined, dropped=sum(part.dropped for part in parts))

@@ -1,8 +1,8 @@
-"""A knapsack with several kinds of weight: the most valuable load of a few items that no capacity forbids.
+"""A knapsack with several kinds of weight: the most valuable choice of items within all capacities.
 
-A question is the value of each item, its weight of each kind, and the capacity of each kind; an answer is how many of
-each item are taken. The best answer is that of HiGHS, by SciPy, or the best of all answers, one by one; of several
-equally good ones it is the one that takes most of the first item, then of the second, and so on.
+A question is the value of each item, its weight of each kind, and the capacity of each kind. An answer is the number of
+each item to take. The best answer comes from HiGHS, through SciPy, or from a list of all answers. Among equally good
+answers it is the one that takes most of the first item, then of the second, and so on.
 """
 
 from __future__ import annotations
@@ -14,23 +14,22 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from pydantic import Field as Setting
-from pydantic import model_validator
+from pydantic import Field as Setting, model_validator
 
 from recombine.problems.base import Problem, Repaired, Texts, Violations
-from recombine.problems.checking import ConstraintType, Values
+from recombine.problems.checking import Answers, AnswerValues, ConstraintType, Questions, QuestionValues, Values
 from recombine.problems.digits import Field, Numbers
 
-AT_ONCE = 64
-"""Questions for which all answers are compared together."""
-MOST_ANSWERS = 100_000
-"""So many answers there may be: more than that, and ties could not be broken within the solver's precision."""
+BATCH = 64
+"""Questions for which all answers are compared in one step."""
+MAX_ANSWERS = 100_000
+"""The largest number of answers. With more, ties could not be broken within the solver's precision."""
 TIGHTNESS = (0.3, 0.6)
-"""Between which shares of the weight of everything a capacity is."""
+"""The range of a capacity, as a share of the weight of all items."""
 
 
-class Asked(NamedTuple):
-    """Questions, taken apart."""
+class Quantities(NamedTuple):
+    """The quantities of questions."""
 
     values: Float[Values, "n item"]
     weights: Float[Values, "n kind item"]
@@ -38,33 +37,33 @@ class Asked(NamedTuple):
 
 
 class Knapsack(Problem):
-    """Weights are drawn uniformly, values around the mean of an item's weights: the best items are not plain to see.
+    """Weights are uniform, and values are drawn around the mean of an item's weights, so that no item is clearly best.
 
-    How many of an item there are and how many can be taken together are the same in all instances (easy constraints);
-    weights and capacities are told (the hard one). A weight violates its capacity by the share of it that is too much.
+    The number of copies and the largest number of items are the same in all instances (easy constraints). Weights and
+    capacities are in the question (the hard constraint). Its violation is the excess weight as a share of the capacity.
 
-    With intermediate steps an answer says, after each item, what is left of each capacity.
+    With intermediate steps an answer gives, after each item, what is left of each capacity.
     """
 
     kind: Literal["knapsack"] = "knapsack"
     items: int = Setting(default=8, ge=2)
     copies: int = Setting(default=2, ge=1, le=9)
-    """How many there are of each item."""
+    """The number of copies of each item."""
     kinds: int = Setting(default=2, ge=1)
-    """Kinds of weight, each with a capacity."""
+    """The number of kinds of weight, each with a capacity."""
     count: int = Setting(default=10, ge=1)
-    """How many can be taken together."""
+    """The largest number of items in an answer."""
 
     solver: Literal["milp", "listing"] = "milp"
-    """What finds the best answers: an integer program for each question, or a list of all answers for many questions at
-    once, which is much faster where there are few."""
+    """The solver of best answers: an integer program per question (`milp`), or a list of all answers for many questions at
+    once (`listing`), which is much faster if there are few answers."""
 
     @model_validator(mode="after")
     def _small(self) -> Knapsack:
-        if (self.copies + 1) ** self.items > MOST_ANSWERS:
+        if (self.copies + 1) ** self.items > MAX_ANSWERS:
             raise ValueError(
                 f"{self.items} items with {self.copies} copies have {(self.copies + 1) ** self.items} answers, more "
-                f"than {MOST_ANSWERS}: take fewer"
+                f"than {MAX_ANSWERS}: use fewer items or copies"
             )
         return self
 
@@ -87,92 +86,81 @@ class Knapsack(Problem):
         capacities = np.rint(everything * rng.uniform(*TIGHTNESS, self.kinds))
         return np.concatenate([values, weights.ravel(), capacities]).astype(float)
 
-    def _asked(self, questions: Float[Values, "n question"]) -> Asked:
+    def _quantities(self, questions: QuestionValues) -> Quantities:
         first, last = self.items, self.items * (1 + self.kinds)
         values, weights, capacities = questions[:, :first], questions[:, first:last], questions[:, last:]
-        return Asked(values, weights.reshape(len(questions), self.kinds, self.items), capacities)
+        return Quantities(values, weights.reshape(len(questions), self.kinds, self.items), capacities)
 
-    def optima(self, questions: Float[np.ndarray, "n question"]) -> Float[np.ndarray, "n answer"]:
+    def optima(self, questions: Questions) -> Answers:
         if self.solver == "milp":
             return np.stack([self._optimum(question) for question in questions])
         every = np.array(list(itertools.product(range(self.copies + 1), repeat=self.items)), dtype=float)
         every = every[every.sum(axis=1) <= self.count]
-        rows = range(0, len(questions), AT_ONCE)
-        return every[np.concatenate([self._best(every, questions[row : row + AT_ONCE]) for row in rows])]
+        rows = range(0, len(questions), BATCH)
+        return every[np.concatenate([self._best(every, questions[row : row + BATCH]) for row in rows])]
 
-    def _best(
-        self, every: Float[np.ndarray, "choice item"], questions: Float[np.ndarray, "n question"]
-    ) -> Int[np.ndarray, " n"]:
-        """The numbers of the best answers; of equally good ones the last, which takes most of the first items."""
-        asked = self._asked(questions)
-        fits = (np.einsum("nki,ci->nkc", asked.weights, every) <= asked.capacities[:, :, None]).all(axis=1)
-        worth = np.where(fits, asked.values @ every.T, -1.0)
+    def _best(self, every: Float[np.ndarray, "choice item"], questions: Questions) -> Int[np.ndarray, " n"]:
+        """The indices of the best answers; among equally good ones the last, which takes most of the first items."""
+        given = self._quantities(questions)
+        fits = (np.einsum("nki,ci->nkc", given.weights, every) <= given.capacities[:, :, None]).all(axis=1)
+        worth = np.where(fits, given.values @ every.T, -1.0)
         return len(every) - 1 - worth[:, ::-1].argmax(axis=1)
 
     def _optimum(self, question: Float[np.ndarray, " question"]) -> Float[np.ndarray, " answer"]:
         from scipy.optimize import Bounds, milp
 
-        asked = self._asked(question[None])
-        # Values are whole numbers, so what breaks ties is worth less than 1 altogether.
+        given = self._quantities(question[None])
+        # Values are whole numbers, and the tie-breaking terms sum to less than 1.
         ranks = float(self.copies + 1) ** -np.arange(1, self.items + 1)
-        found = milp(
-            -(asked.values[0] + ranks),
+        solution = milp(
+            -(given.values[0] + ranks),
             integrality=np.ones(self.items),
             bounds=Bounds(0, self.copies),
             constraints=(
-                np.vstack([asked.weights[0], np.ones(self.items)]),
+                np.vstack([given.weights[0], np.ones(self.items)]),
                 -np.inf,
-                np.append(asked.capacities[0], self.count),
+                np.append(given.capacities[0], self.count),
             ),
-            # Its presolve writes to the terminal, whatever it is told, and gains nothing on what is so small.
+            # The presolve writes to the terminal in any case, and gains nothing on small problems.
             options={"mip_rel_gap": 0, "presolve": False},
         )
-        return np.rint(found.x) if found.success else np.full(self.items, np.nan)
+        return np.rint(solution.x) if solution.success else np.full(self.items, np.nan)
 
-    def violations(
-        self, questions: Float[Values, "n question"], answers: Float[Values, "n answer"], xp: ModuleType = np
-    ) -> Violations:
-        asked = self._asked(questions)
+    def violations(self, questions: QuestionValues, answers: AnswerValues, xp: ModuleType = np) -> Violations:
+        given = self._quantities(questions)
         whole = xp.abs(answers - xp.rint(answers))
-        load = xp.einsum("nki,ni->nk", asked.weights, answers)
-        found = {
+        load = xp.einsum("nki,ni->nk", given.weights, answers)
+        excess = {
             "bounds": xp.maximum(xp.maximum(-answers, answers - self.copies), whole),
             "count": answers.sum(axis=1, keepdims=True) - self.count,
-            "weight": load / asked.capacities - 1,
+            "weight": load / given.capacities - 1,
         }
-        return {
-            name: xp.nan_to_num(xp.maximum(over, 0), nan=xp.inf, posinf=xp.inf)
-            for name, over in found.items()
-        }
+        return {name: xp.nan_to_num(xp.maximum(over, 0), nan=xp.inf, posinf=xp.inf) for name, over in excess.items()}
 
-    def costs(
-        self, questions: Float[np.ndarray, "n question"], answers: Float[np.ndarray, "n answer"]
-    ) -> Float[np.ndarray, " n"]:
-        """The value of what is taken, its sign turned."""
-        return -(self._asked(questions).values * answers).sum(axis=1)
+    def costs(self, questions: Questions, answers: Answers) -> Float[np.ndarray, " n"]:
+        """Minus the value of the items that are taken."""
+        return -(self._quantities(questions).values * answers).sum(axis=1)
 
-    def repair(
-        self, questions: Float[np.ndarray, "n question"], answers: Float[np.ndarray, "n answer"]
-    ) -> Repaired:
-        """Greedy: what is out of bounds is clipped and what is not a number left out; then, until all fits, one of the
-        item goes that is worth least for its share of the capacities that are exceeded."""
-        asked = self._asked(questions)
+    def repair(self, questions: Questions, answers: Answers) -> Repaired:
+        """Repair greedily: clip numbers to their bounds and take missing ones as 0. Then, while a capacity is exceeded,
+        remove one copy of the item with the least value for its share of the exceeded capacities."""
+        given = self._quantities(questions)
         taken = np.clip(np.rint(np.nan_to_num(answers)), 0, self.copies)
-        # That no more than so many are taken is one more capacity, of which each item needs one.
-        needs = np.concatenate([asked.weights, np.ones_like(asked.weights[:, :1])], axis=1)
-        room = np.concatenate([asked.capacities, np.full_like(asked.capacities[:, :1], self.count)], axis=1)
+        # The largest number of items is one more capacity, of which each item needs 1.
+        needs = np.concatenate([given.weights, np.ones_like(given.weights[:, :1])], axis=1)
+        room = np.concatenate([given.capacities, np.full_like(given.capacities[:, :1], self.count)], axis=1)
         while True:
             over = np.einsum("nki,ni->nk", needs, taken) > room
             rows = np.flatnonzero(over.any(axis=1))
             if not len(rows):
                 return Repaired(taken, np.ones(len(taken), dtype=bool))
             burden = ((over / room)[:, :, None] * needs).sum(axis=1)[rows]
-            worth = np.where(taken[rows] > 0, asked.values[rows] / burden, np.inf)
+            worth = np.where(taken[rows] > 0, given.values[rows] / burden, np.inf)
             taken[rows, worth.argmin(axis=1)] -= 1
 
     def layout(self) -> Texts:
         items, kinds = range(1, self.items + 1), range(1, self.kinds + 1)
-        # As many digits as everything together may weigh.
+        # Enough digits for the weight of all items.
         digits = len(str(99 * self.items * self.copies))
         values = [Field(f"value of item {item}", 2, 0) for item in items]
         weights = [Field(f"weight {kind} of item {item}", 2, 0) for kind in kinds for item in items]
@@ -184,14 +172,12 @@ class Knapsack(Problem):
         return Texts(
             question=numbers([*values, *weights, *capacities]),
             answer=numbers(taken),
-            steps=numbers([field for one in taken for field in (one, *left)]),
+            steps=numbers([field for number in taken for field in (number, *left)]),
             columns=tuple(range(0, self.items * (self.kinds + 1), self.kinds + 1)),
         )
 
-    def steps(
-        self, questions: Float[np.ndarray, "n question"], answers: Float[np.ndarray, "n answer"]
-    ) -> Float[np.ndarray, "n number"]:
-        asked = self._asked(questions)
-        used = np.cumsum(asked.weights * answers[:, None], axis=2)
-        left = asked.capacities[:, :, None] - used
+    def steps(self, questions: Questions, answers: Answers) -> Float[np.ndarray, "n number"]:
+        given = self._quantities(questions)
+        used = np.cumsum(given.weights * answers[:, None], axis=2)
+        left = given.capacities[:, :, None] - used
         return np.concatenate([answers[:, None], left], axis=1).transpose(0, 2, 1).reshape(len(answers), -1)

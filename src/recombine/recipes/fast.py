@@ -1,4 +1,4 @@
-"""Muon in blocks with a linearly decaying rate: the same result in a fraction of the time."""
+"""Muon in blocks with a linearly decaying learning rate: the results of `paper` in a fraction of the time."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ COEFFICIENTS = (
     (4.107059111542203, -2.9478499167379106, 0.5448431082926601),
     (3.9486908534822946, -2.908902115962949, 0.5518191394370137),
 )
-"""The first Newton-Schulz polynomials of Polar Express (Amsel et al. 2025, arXiv 2505.16932). They bring singular
-values between .01 and 1 to between .18 and 1.87, around one. Closer is not better here: Muon's usual five
-iterations, which give .68 to 1.13, need as many training steps."""
+"""The first Newton-Schulz polynomials of Polar Express (Amsel et al. 2025, arXiv 2505.16932). They map singular values
+between .01 and 1 to between .18 and 1.87. Closer to 1 is not better here: Muon's usual five iterations, which give .68 to
+1.13, need as many training steps."""
 
 
 def split(weight: Array, block: int) -> Array:
-    """A matrix with both sides beyond `block` as (features, blocks, units of a block), padded with zeros."""
+    """Split a matrix whose sides both exceed `block` into (features, blocks, units of a block), padded with zeros."""
     if weight.ndim != 2 or min(weight.shape) <= block:
         return weight
     features, units = weight.shape
@@ -42,10 +42,9 @@ def join(blocks: Array, like: Array) -> Array:
 
 
 def _dimensions(weights: optax.Params) -> optax.Params:
-    """Matrices, whole or split, are Muon's; vectors are Adam's."""
+    """Muon optimises matrices, whole or split; Adam optimises vectors."""
     return jax.tree.map(
-        lambda weight: optax.contrib.MuonDimensionNumbers(0, weight.ndim - 1) if weight.ndim > 1 else None,
-        weights,
+        lambda weight: optax.contrib.MuonDimensionNumbers(0, weight.ndim - 1) if weight.ndim > 1 else None, weights
     )
 
 
@@ -54,15 +53,16 @@ def _matrices(weights: optax.Params) -> optax.Params:
 
 
 def block_muon(block: int, iterations: int) -> optax.GradientTransformation:
-    """Muon at unit rate that orthogonalises a matrix by blocks of its units: at most `block` in each.
+    """Muon at unit learning rate that orthogonalises each matrix in blocks of its units.
 
-    A whole n x n matrix costs n^3 an iteration, its blocks n^2 x block. Per step they train as well.
+    An n x n matrix costs n^3 per iteration, its blocks n^2 x block. Blocks train as well per step.
+
+    Args:
+        block: The most units of a block.
+        iterations: Newton-Schulz iterations.
     """
     muon = optax.contrib.muon(
-        1.0,
-        ns_coeffs=COEFFICIENTS[:iterations],
-        ns_steps=iterations,
-        muon_weight_dimension_numbers=_dimensions,
+        1.0, ns_coeffs=COEFFICIENTS[:iterations], ns_steps=iterations, muon_weight_dimension_numbers=_dimensions
     )
 
     def cut(tree: optax.Params) -> optax.Params:
@@ -71,33 +71,33 @@ def block_muon(block: int, iterations: int) -> optax.GradientTransformation:
     def update(
         updates: optax.Updates, state: optax.OptState, params: optax.Params | None = None
     ) -> tuple[optax.Updates, optax.OptState]:
-        made, kept = muon.update(cut(updates), state, None if params is None else cut(params))
-        return jax.tree.map(join, made, updates), kept
+        split_updates, state = muon.update(cut(updates), state, None if params is None else cut(params))
+        return jax.tree.map(join, split_updates, updates), state
 
     return optax.GradientTransformation(lambda params: muon.init(cut(params)), update)
 
 
 class Fast(Recipe):
-    """Muon in blocks, rate falling linearly to zero; 128 tasks of 8 samples."""
+    """Muon in blocks; the learning rate falls linearly to zero; 128 tasks of 8 samples."""
 
     kind: Literal["fast"] = "fast"
-    rate: PositiveFloat = 0.025
+    learning_rate: PositiveFloat = 0.025
     steps: NonNegativeInt = 500
     tasks: PositiveInt = 128
     samples: PositiveInt = 8
     block: PositiveInt = 128
-    """A matrix is orthogonalised by blocks of at most so many units."""
-    decay: NonNegativeFloat = 0.0
-    """Weight decay of matrices: each step takes away this share of them, times the rate."""
+    """The most units of a block in which a matrix is orthogonalised."""
+    weight_decay: NonNegativeFloat = 0.0
+    """Weight decay of matrices: each step subtracts this share of them, times the learning rate."""
 
-    later: ClassVar[frozenset[str]] = Recipe.later | {"decay"}
+    later: ClassVar[frozenset[str]] = Recipe.later | {"weight_decay"}
 
     def optimiser(self) -> optax.GradientTransformation:
         muon = block_muon(self.block, len(COEFFICIENTS))
-        if not self.decay:
+        if not self.weight_decay:
             return muon
-        # Muon's updates already go downhill, so that what decays is taken away with a sign of its own.
-        return optax.chain(muon, optax.add_decayed_weights(-self.decay, mask=_matrices))
+        # Muon's updates already have a negative sign, so the decay needs one too.
+        return optax.chain(muon, optax.add_decayed_weights(-self.weight_decay, mask=_matrices))
 
     def schedule(self, done: Float[Array, ""]) -> Float[Array, ""]:
         return 1 - done

@@ -1,4 +1,4 @@
-"""AdamW at a constant rate: the published recipe."""
+"""AdamW at a constant learning rate: the published recipe."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from recombine.recipes.base import Recipe
 
 
 class Paper(Recipe):
-    """AdamW, constant rate, no clipping, no decay of vectors; 128 tasks of 16 samples, 300,000 steps."""
+    """AdamW, constant learning rate, no clipping, no decay of vectors; 128 tasks of 16 samples, 300,000 steps."""
 
     kind: Literal["paper"] = "paper"
-    rate: PositiveFloat = 3e-4
+    learning_rate: PositiveFloat = 3e-4
     steps: NonNegativeInt = 300_000
     tasks: PositiveInt = 128
     samples: PositiveInt = 16
-    decay: NonNegativeFloat = 3e-3
+    weight_decay: NonNegativeFloat = 3e-3
     """Weight decay of matrices."""
 
     def optimiser(self) -> optax.GradientTransformation:
         return optax.adamw(
             1.0,
-            weight_decay=self.decay,
+            weight_decay=self.weight_decay,
             mask=lambda weights: jax.tree.map(lambda weight: weight.ndim > 1, weights),
         )
 

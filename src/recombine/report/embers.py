@@ -1,11 +1,12 @@
-"""The page of an audit of a language model by its embers."""
+"""The page of an audit of a language model for embers of autoregression."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from recombine.audit.embers import LEVELS, Embers, Share
+from recombine.audit.embers.findings import LEVELS, Embers, Share
+from recombine.audit.wording import estimate
 from recombine.endpoints.embers_audit import EmbersAudit
 from recombine.figures.base import Figure
 from recombine.figures.verdict_forest import draw_verdict_forest, verdict_forest_info
@@ -13,7 +14,7 @@ from recombine.figures.wording import interval_in_words, signed
 from recombine.plain import plain
 from recombine.report.html import Report, Table, write_report
 
-QUESTION = "Does the model do better where the task is common, or the answer probable?"
+QUESTION = "Does the model do better if the task is common, or the answer probable?"
 WORDS = {
     "supported": "Yes",
     "contradicted": "No, the other way round",
@@ -21,11 +22,20 @@ WORDS = {
     "inconclusive": "The answers do not decide it",
 }
 SHOWN = 20
-"""Wrong answers on the page."""
+"""How many wrong answers the page shows."""
 
 
 def write_embers(made: EmbersAudit, found: Embers, path: str | Path) -> Path:
-    """Write the page as one file that opens from disk without a network, and return its path."""
+    """Write the page of an embers audit as one self-contained HTML file.
+
+    Args:
+        made: The questions and answers.
+        found: The findings.
+        path: The file to write.
+
+    Returns:
+        The path of the file.
+    """
     verdicts = [verdict.record() for verdict in found.verdicts]
     forest = verdict_forest_info(verdicts)
     caption = f"{forest.caption} Here the replicates are texts."
@@ -49,10 +59,10 @@ def _answer(verdict: dict) -> str:
 
 
 def share_rows(found: Embers) -> Iterator[tuple[str, str, int, dict[str, Share]]]:
-    """For each task and variant the number of items, and shares by level."""
+    """For each task and variant: the number of items, and the shares of right answers by probability level."""
     cells: dict[tuple[str, str], dict[str, Share]] = {}
-    for one in found.shares:
-        cells.setdefault((one.task, one.variant), {})[one.level] = one
+    for share in found.shares:
+        cells.setdefault((share.task, share.variant), {})[share.level] = share
     for (task, variant), by_level in cells.items():
         yield task, variant, by_level["all"].items, by_level
 
@@ -60,26 +70,21 @@ def share_rows(found: Embers) -> Iterator[tuple[str, str, int, dict[str, Share]]
 def _shares(found: Embers) -> Table:
     rows = []
     for task, variant, items, by_level in share_rows(found):
-        shown = [_interval(by_level[level]) if level in by_level else None for level in ("all", *LEVELS)]
+        shown = [estimate(by_level[level].right) if level in by_level else None for level in ("all", *LEVELS)]
         rows.append([plain(task), variant, items, *shown])
     columns = ["task", "variant", "items", "all", *(f"{level} probability" for level in LEVELS)]
     note = (
-        "Shares of right answers with Wilson's 95 % interval, texts as units. Levels are thirds of the answer's "
-        "log-probability within a task; of the given text's where the task is to encode."
+        "Shares of right answers with Wilson's 95 % interval; the units are texts. Levels are thirds of the answer's "
+        "log-probability within a task, or of the given text's log-probability if the task is to encode."
     )
     return Table("Right answers", columns, rows, note)
 
 
-def _interval(share: Share) -> str:
-    one = share.right
-    return f"{one.estimate:.2f} [{one.low:.2f}, {one.high:.2f}]"
-
-
 def _weights(found: Embers) -> Table:
-    rows = [[one.name, one.weight.estimate, one.weight.low, one.weight.high] for one in found.weights]
+    rows = [[each.name, each.weight.estimate, each.weight.low, each.weight.high] for each in found.weights]
     note = (
-        "Log-odds of a right answer, for 10 nats of log-probability and for 10 characters of length. Logistic "
-        f"regression with a level for each task, and one for each text that is drawn from a normal distribution (here of standard deviation {found.spread:.2f})."
+        "Log-odds of a right answer per 10 nats of log-probability and per 10 characters of length. Logistic "
+        f"regression with a fixed effect for each task and a normal random effect for each text (standard deviation {found.spread:.2f})."
     )
     return Table("Regression", ["column", "weight", "95 % from", "to"], rows, note)
 

@@ -1,4 +1,4 @@
-"""One self-contained page: the question, the verdicts, the figures, the numbers."""
+"""A self-contained page: the question, the verdicts, the figures and the numbers."""
 
 from __future__ import annotations
 
@@ -20,46 +20,37 @@ from recombine.figures.embed import DRAW, chart_json, policy, vega_bundle
 from recombine.figures.files import write_whole
 from recombine.figures.theme import VERDICTS
 from recombine.figures.verdict_forest import in_order
-from recombine.figures.wording import (
-    NOTHING,
-    count_of,
-    interval_in_words,
-    margin_in_words,
-    number,
-    p_in_words,
-    signed,
-)
+from recombine.figures.wording import NOTHING, count_of, interval_in_words, margin_in_words, number, p_in_words, signed
 
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """Rows of numbers and words. A cell may be a number, a text, a bool or None."""
+    """A table on a page. A cell is a number, a text, a bool or None."""
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
     note: str = ""
     names: Collection[int] = ()
-    """Columns of names from data: their cells are cut on the screen, and whole when copied or pointed at."""
+    """Columns of names from data: their cells are cut on the screen, but whole when copied or hovered over."""
 
     def __post_init__(self) -> None:
         for row in self.rows:
             if len(row) != len(self.columns):
                 raise BadInput(
-                    f"A row of table {self.title!r} has {len(row)} cells, but there are "
-                    f"{len(self.columns)} columns.",
-                    fix="give each row a cell for each column; None leaves one empty",
+                    f"A row of table {self.title!r} has {len(row)} cells, but there are {len(self.columns)} columns.",
+                    fix="give each row one cell per column; None leaves a cell empty",
                 )
 
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """Everything that stands on the page."""
+    """The content of a page."""
 
     title: str
     question: str
     answer: str
-    """One plain sentence, made from the verdicts."""
+    """One sentence, made from the verdicts."""
     verdicts: Sequence[Mapping[str, Any]] = ()
     """Verdict records, as `Verdict.record()` makes them."""
     figures: Sequence[Figure] = ()
@@ -69,17 +60,23 @@ class Report:
 
 
 def write_report(report: Report, path: str | Path) -> Path:
-    """Write the page as one file that opens from disk without a network, and return its path."""
+    """Write a page as one self-contained HTML file.
+
+    Args:
+        report: The content of the page.
+        path: The file to write.
+
+    Returns:
+        The path of the file.
+    """
     path = Path(path)
     if path.is_dir():
-        raise BadInput(
-            f"{path} is a folder.", fix=f"give the file a name, for instance {path / 'report.html'}"
-        )
+        raise BadInput(f"{path} is a folder.", fix=f"name a file, for example {path / 'report.html'}")
     return write_whole(path, render_report(report))
 
 
 def render_report(report: Report) -> str:
-    """The page as text."""
+    """The page as HTML text."""
     return render_page(
         "report.html.j2",
         report=report,
@@ -99,30 +96,39 @@ class Drawn(NamedTuple):
 
 
 def drawn_figures(figures: Sequence[Figure]) -> list[Drawn]:
-    """The figures of a page, numbered, with their charts as JSON that may stand in it."""
+    """Number the figures of a page.
+
+    Args:
+        figures: The figures, in the order of the page.
+
+    Returns:
+        The figures with their charts as JSON that is safe inside HTML.
+    """
     return [
-        Drawn(number, figure, Markup(chart_json(_spec(figure.chart))))
-        for number, figure in enumerate(figures, start=1)
+        Drawn(number, figure, Markup(chart_json(_spec(figure.chart)))) for number, figure in enumerate(figures, start=1)
     ]
 
 
 def _spec(chart: ChartType) -> dict[str, Any]:
-    """A chart without the address of its schema: a page names no place on a network."""
+    """A chart without the address of its schema, so that a page names no network address."""
     spec = chart.to_dict()
     spec.pop("$schema", None)
     return spec | {"usermeta": {"embedOptions": {"mode": "vega-lite"}}}
 
 
 def render_page(
-    template: str,
-    *,
-    figures: Sequence[Drawn],
-    styles: Sequence[str] = (),
-    scripts: Sequence[str] = (),
-    **words: Any,
+    template: str, *, figures: Sequence[Drawn], styles: Sequence[str] = (), scripts: Sequence[str] = (), **words: Any
 ) -> str:
-    """A page of this folder as text, with its style sheets, and `scripts` beside those that draw the figures."""
-    folder = resources.files("recombine.report")
+    """Render a template as HTML text.
+
+    Args:
+        template: A file of the folder `templates`.
+        figures: The figures of the page. Without figures, the page has no drawing scripts.
+        styles: Style sheets beside `report.css`.
+        scripts: Files of that folder with scripts beside those that draw the figures.
+        words: The variables of the template.
+    """
+    folder = resources.files("recombine.report") / "templates"
 
     def read(name: str) -> str:
         return (folder / name).read_text(encoding="utf-8")
@@ -135,20 +141,19 @@ def render_page(
         lstrip_blocks=True,
     )
     environment.filters |= {"cell": cell, "numeric": _numeric_columns}
-    every = [*((vega_bundle(), DRAW) if figures else ()), *scripts]
-    # Only what this package wrote itself is marked as safe: scripts, style sheets, and JSON that has been escaped
-    # for its place.
+    all_scripts = [*((vega_bundle(), DRAW) if figures else ()), *map(read, scripts)]
+    # Only this package's own texts are marked as safe: scripts, style sheets, and JSON that is escaped for its place.
     return environment.get_template(template).render(
         figures=figures,
-        policy=policy(*every),
+        policy=policy(*all_scripts),
         style=Markup("\n".join(read(name) for name in ("report.css", *styles))),
-        scripts=[Markup(text) for text in every],
+        scripts=[Markup(text) for text in all_scripts],
         **words,
     )
 
 
 def cell(value: object) -> str:
-    """A cell as a reader wants it: numbers short, missing ones as a dash."""
+    """A cell as text: numbers are short, missing values are a dash."""
     if value is None:
         return NOTHING
     if isinstance(value, bool):
@@ -164,11 +169,10 @@ def cell(value: object) -> str:
 
 
 def _numeric_columns(table: Table) -> list[bool]:
-    """Which columns hold numbers only, and stand to the right."""
+    """Which columns hold only numbers and are aligned to the right."""
     columns = [[row[index] for row in table.rows] for index in range(len(table.columns))]
     return [
-        any(_is_number(value) for value in column)
-        and all(value is None or _is_number(value) for value in column)
+        any(_is_number(value) for value in column) and all(value is None or _is_number(value) for value in column)
         for column in columns
     ]
 
@@ -178,7 +182,7 @@ def _is_number(value: object) -> bool:
 
 
 def _verdict(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A verdict record in the words of the page."""
+    """A verdict record as the template shows it."""
     word = str(record.get("verdict", "inconclusive"))
     role = str(record.get("role", "claim"))
     p = record.get("p_adjusted") if record.get("p_adjusted") is not None else record.get("p")
@@ -191,7 +195,7 @@ def _verdict(record: Mapping[str, Any]) -> dict[str, Any]:
     ]
     kind = "primary claim" if record.get("primary") else "secondary claim" if role == "claim" else role
     return {
-        # Only a known word becomes part of a class name.
+        # Only known words become part of a class name.
         "word": word,
         "kind_of_word": word if word in VERDICTS else "inconclusive",
         "kind": kind,
@@ -205,7 +209,7 @@ def _verdict(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def verdict_counts(verdicts: Sequence[Mapping[str, Any]]) -> str:
-    """How many verdicts of each kind there are, in words."""
+    """The number of verdicts of each kind, in words."""
     words = [str(record.get("verdict")) for record in verdicts]
-    found = [f"{words.count(word)} {word}" for word in VERDICTS if word in words]
-    return f"{count_of(len(words), 'claim')}: {', '.join(found)}" if found else "no claims"
+    counts = [f"{words.count(word)} {word}" for word in VERDICTS if word in words]
+    return f"{count_of(len(words), 'claim')}: {', '.join(counts)}" if counts else "no claims"

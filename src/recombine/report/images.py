@@ -1,89 +1,64 @@
-"""The page of an audit of images: the answer, what was made, what can be read where, and how that goes with success."""
+"""The page of an audit of images: the answer, the images, what can be decoded where, and how that goes with success."""
 
 from __future__ import annotations
 
 import base64
-import dataclasses
 import io
 import itertools
 import math
 import random
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
+
+import pandas as pd
 
 from recombine.audit.wording import counted, large
-from recombine.figures.audit_names import cut
+from recombine.figures import Figure, draw_matrix, draw_scatter, matrix_info, scatter_info
 from recombine.figures.files import write_whole
-from recombine.pipelines.drawing import Prompt
-from recombine.pipelines.findings import SetFinding
-from recombine.pipelines.folder import Folder
-from recombine.pipelines.images_audit import Made
-from recombine.pipelines.judge import RIGHT
-from recombine.pipelines.judging import Answers
+from recombine.figures.wording import cut
+from recombine.pipelines.findings import Relation, SetFinding
+from recombine.pipelines.folder import ImageFolder
+from recombine.pipelines.images_audit import ImagesResult
+from recombine.pipelines.judges.base import THRESHOLD
+from recombine.pipelines.judges.judging import Judgements
+from recombine.pipelines.prompts.drawing import Prompt
+from recombine.pipelines.relation import ALL
 from recombine.plain import plain
-from recombine.report.audit import told
-from recombine.report.audit_answer import Tone, with_ends
-from recombine.report.audit_sections import Section, map_section, parts_section
-from recombine.report.html import Drawn, drawn_figures, render_page
-from recombine.report.images_sections import concepts_section, relation_section, sites_section
+from recombine.report.audit.answer import Tone, with_ends
+from recombine.report.audit.page import visible
+from recombine.report.audit.sections import Section, draw_sections, map_section, parts_section
+from recombine.report.html import Table, render_page
 
 QUESTION = "Where does it fail to compose, and do its blocks say so in advance?"
 SHOWN = 24
-"""Images of a set on the page."""
+"""Images per set on the page."""
 EDGE = 256
-"""Pixels of an image on the page, at most."""
+"""The longest edge of an image on the page, in pixels."""
 
 
-class Picture(NamedTuple):
-    """An image on the page."""
+def write_images(made: ImagesResult, path: str | Path) -> Path:
+    """Write the page of an audit of images as one self-contained HTML file.
 
-    source: str
-    prompt: str
-    mark: str
-    sign: str
-    tone: str
-    missed: str
+    Args:
+        made: The audit, with its prompts, images and answers.
+        path: The file to write.
 
-
-class Answer(NamedTuple):
-    """The answer of a set."""
-
-    name: str
-    sentence: str
-    tone: Tone
-
-
-@dataclasses.dataclass(frozen=True)
-class SetPart:
-    """All that the page says of one set."""
-
-    number: int
-    name: str
-    pictures: tuple[Picture, ...]
-    sections: tuple[Section, ...]
-    drawn: tuple[tuple[Drawn, ...], ...] = ()
-
-
-def write_images(made: Made, path: str | Path) -> Path:
-    """Write the page as one file that opens from disk without a network, and return its path."""
+    Returns:
+        The path of the file.
+    """
     return write_whole(path, render_images(made))
 
 
-def render_images(made: Made) -> str:
-    """The page as text."""
-    audit = told(made.audit)
+def render_images(made: ImagesResult) -> str:
+    """The page as HTML text."""
+    audit = visible(made.audit)
     parts = [_part(number, made, audit.sets[number]) for number in range(len(audit.sets))]
-    drawn = drawn_figures([figure for part in parts for one in part.sections for figure in one.figures])
-    left = iter(drawn)
-    parts = [
-        dataclasses.replace(
-            part, drawn=tuple(tuple(itertools.islice(left, len(one.figures))) for one in part.sections)
-        )
-        for part in parts
-    ]
-    answers = [_answer(one) for one in audit.sets]
+    drawn, by_part = draw_sections([part["sections"] for part in parts])
+    parts = [part | {"drawn": own} for part, own in zip(parts, by_part, strict=True)]
+    answers = [_answer(each) for each in audit.sets]
     if audit.relation is not None:
-        answers.append(Answer("all sets", audit.relation.verdict, _tone(audit.relation.plain)))
+        sentence, tone = audit.relation.verdict, _tone(audit.relation.plain)
+        answers.append({"name": "all sets", "sentence": sentence, "tone": tone})
     return render_page(
         "images.html.j2",
         figures=drawn,
@@ -94,35 +69,34 @@ def render_images(made: Made) -> str:
         answers=answers,
         sets=parts,
         facts=_facts(made),
-        notes=(*audit.notes, *(f"{one.name}: {note}" for one in audit.sets for note in one.notes)),
+        notes=(*audit.notes, *(f"{each.name}: {note}" for each in audit.sets for note in each.notes)),
     )
 
 
-def _part(number: int, made: Made, finding: SetFinding) -> SetPart:
+def _part(number: int, made: ImagesResult, finding: SetFinding) -> dict[str, Any]:
+    """What the template shows of one set of prompts, without the drawn figures."""
     name = made.audit.sets[number].name
     sections = [relation_section(finding), sites_section(finding), concepts_section(finding)]
     if finding.table is not None:
         score = finding.table.scores[0]
-        sections += [parts_section(score), map_section(score, told(made.cells[name]), 0)]
+        sections += [parts_section(score), map_section(score, visible(made.cells[name]), 0)]
     pictures = _pictures(made.prompts[name], made.answers, made.folder)
-    return SetPart(
-        number + 1, finding.name, tuple(pictures), tuple(one for one in sections if one is not None)
-    )
+    part = {"number": number + 1, "name": finding.name, "pictures": pictures}
+    return part | {"sections": [section for section in sections if section is not None]}
 
 
-def _answer(finding: SetFinding) -> Answer:
+def _answer(finding: SetFinding) -> dict[str, str]:
     if finding.judged:
-        rate = (
-            f"{with_ends(finding.success)} of its images are right"
-            if finding.success
-            else "one prompt was judged"
-        )
-        return Answer(finding.name, f"{rate}. {finding.relation.verdict}", _tone(finding.relation.plain))
-    best = max((one.score.estimate for one in finding.places), default=math.nan)
-    known = f"concepts are read with an accuracy of up to {best:.2f}; " if math.isfinite(best) else ""
-    return Answer(
-        finding.name, f"No image was judged: {known}nothing can be said of success.", "inconclusive"
-    )
+        rate = f"{with_ends(finding.success)} of its images are right" if finding.success else "one prompt was judged"
+        sentence, tone = f"{rate}. {finding.relation.verdict}", _tone(finding.relation.plain)
+        return {"name": finding.name, "sentence": sentence, "tone": tone}
+    best = max((place.score.estimate for place in finding.places), default=math.nan)
+    known = f"concepts can be decoded with an accuracy of up to {best:.2f}; " if math.isfinite(best) else ""
+    return {
+        "name": finding.name,
+        "sentence": f"No image was judged: {known}success is unknown.",
+        "tone": "inconclusive",
+    }
 
 
 def _tone(interval: object) -> Tone:
@@ -130,28 +104,28 @@ def _tone(interval: object) -> Tone:
     return "supported" if low > 0 else "contradicted" if high < 0 else "inconclusive"
 
 
-def _read(made: Made) -> str:
+def _read(made: ImagesResult) -> str:
     audit = made.audit
-    prompts, images = sum(one.prompts for one in audit.sets), sum(one.images for one in audit.sets)
-    judged = sum(one.judged for one in audit.sets)
+    prompts, images = sum(each.prompts for each in audit.sets), sum(each.images for each in audit.sets)
+    judged = sum(each.judged for each in audit.sets)
     judge = f"judged by {cut(audit.judge, 80)}" if audit.judge else "no judge"
     return f"{counted(prompts, 'prompt')}, {counted(images, 'image')}, {judged:,} of them judged ({judge})."
 
 
-def _facts(made: Made) -> dict[str, str]:
+def _facts(made: ImagesResult) -> dict[str, str]:
     audit = made.audit
     facts = {"pipeline": cut(audit.pipeline, 80), "kind": audit.kind, "judge": cut(audit.judge or "none", 80)}
     facts |= {
-        name: "its own" if value is None else str(value)
+        name: "the pipeline's default" if value is None else str(value)
         for name, value in audit.settings.items()
         if name != "pipeline"
     }
-    facts |= {f"combinations of {cut(one.name, 40)}": large(one.combinations) for one in audit.sets}
+    facts |= {f"combinations of {cut(each.name, 40)}": large(each.combinations) for each in audit.sets}
     return {plain(name): plain(value) for name, value in facts.items()}
 
 
-def _pictures(prompts: list[Prompt], answers: Answers, folder: Folder) -> list[Picture]:
-    """Right and wrong ones in turn, drawn by a seed, different prompts first."""
+def _pictures(prompts: list[Prompt], answers: Judgements, folder: ImageFolder) -> list[dict[str, str]]:
+    """Right and wrong images in turn, drawn with a fixed seed, different prompts first."""
     draws = random.Random(0)
     groups: dict[bool | None, list[tuple[int, Prompt, int]]] = {}
     for prompt in prompts:
@@ -163,13 +137,13 @@ def _pictures(prompts: list[Prompt], answers: Answers, folder: Folder) -> list[P
             groups.setdefault(None if answer is None else answer.success, []).append((turn, prompt, number))
     for group in groups.values():
         draws.shuffle(group)
-        group.sort(key=lambda one: one[0])
+        group.sort(key=lambda image: image[0])
     order = [groups[key] for key in (True, False) if key in groups] or [groups.get(None, [])]
-    mixed = [one for turn in itertools.zip_longest(*order) for one in turn if one is not None]
+    mixed = [image for turn in itertools.zip_longest(*order) for image in turn if image is not None]
     return [_picture(prompt, number, answers, folder) for _, prompt, number in mixed[:SHOWN]]
 
 
-def _picture(prompt: Prompt, number: int, answers: Answers, folder: Folder) -> Picture:
+def _picture(prompt: Prompt, number: int, answers: Judgements, folder: ImageFolder) -> dict[str, str]:
     from PIL import Image
 
     with Image.open(folder.image(prompt.name, number)) as image:
@@ -177,7 +151,7 @@ def _picture(prompt: Prompt, number: int, answers: Answers, folder: Folder) -> P
     if max(small.size) > EDGE:
         small.thumbnail((EDGE, EDGE))
     file = io.BytesIO()
-    # Small pictures are pixels that somebody wants to see as they are.
+    # Small images stay lossless.
     form, kind = ("JPEG", "jpeg") if max(small.size) >= 64 else ("PNG", "png")
     small.save(file, form)
     source = f"data:image/{kind};base64,{base64.b64encode(file.getvalue()).decode()}"
@@ -192,6 +166,120 @@ def _picture(prompt: Prompt, number: int, answers: Answers, folder: Folder) -> P
     missed = [
         question.concept
         for question, score in zip(prompt.questions, scores, strict=False)
-        if score is not None and score < RIGHT
+        if score is not None and score < THRESHOLD
     ]
-    return Picture(source, plain(prompt.text), mark, sign, tone, plain(", ".join(missed)))
+    texts = {"prompt": plain(prompt.text), "missed": plain(", ".join(missed))}
+    return texts | {"source": source, "mark": mark, "sign": sign, "tone": tone}
+
+
+def relation_section(finding: SetFinding) -> Section:
+    """Success against decodability, one point per prompt, and what remains with rival explanations held constant."""
+    relation = finding.relation
+    points = [point for point in finding.points if point.related and math.isfinite(point.success)]
+    rows = [(point.decodability, point.success, point.text) for point in points]
+    frame = pd.DataFrame(rows, columns=["decodability", "success", "prompt"])
+    figures = []
+    if relation.plain is not None:
+        info = scatter_info(
+            frame,
+            "decodability",
+            "success",
+            name="prompt",
+            note=f"rank correlation {with_ends(relation.plain, sign=True)}, {counted(relation.combinations, 'prompt')}",
+            x_title="decodability of its concepts (mean log-probability of the truth)",
+            y_title="share of its images that are right",
+            caption_lead="One point per prompt. Probes that were fitted on other prompts decode its concepts. Probes of different folds differ in "
+            "confidence, so the correlation compares prompts within a fold and may differ from the visible trend.",
+        )
+        figures.append(Figure("images_relation", "Decodability and success", info.caption, draw_scatter(info)))
+    joint = finding.joint
+    lead = [relation.verdict, *([joint.sentence] if joint is not None else [])]
+    numbers = [("images that are right", with_ends(finding.success))] if finding.success is not None else []
+    if joint is not None:
+        numbers += [
+            ("all concepts right", with_ends(joint.joint)),
+            ("product of the concepts' rates", with_ends(joint.product)),
+            ("joint minus product", with_ends(joint.difference, sign=True)),
+        ]
+    return Section(
+        "Decodability and success",
+        lead=tuple(lead),
+        numbers=tuple(numbers),
+        figures=tuple(figures),
+        tables=tuple(_rivals(relation)),
+        notes=relation.notes,
+    )
+
+
+def _rivals(relation: Relation) -> list[Table]:
+    if relation.plain is None:
+        return []
+    rows: list[tuple[object, ...]] = [("decodability", with_ends(relation.plain, sign=True), None)]
+    for name in dict.fromkeys((*relation.rivals, *relation.partial)):
+        own = relation.rivals.get(name)
+        held = relation.partial.get(name)
+        shown = (None if interval is None else with_ends(interval, sign=True) for interval in (own, held))
+        rows.append(("all rivals" if name == ALL else name, *shown))
+    columns = ["variable", "correlation with success", "correlation of decodability, with it held constant"]
+    note = (
+        "Rank correlations over prompts, with 95 % intervals by leaving out concepts. Each concept has its own effect, so the "
+        "concepts have no single correlation. Any other dash: not available, for the reason below."
+    )
+    return [Table("Rivals", columns, rows, note)]
+
+
+def sites_section(finding: SetFinding) -> Section | None:
+    """What can be decoded at which block and point of the schedule."""
+    if not finding.sites:
+        return None
+    frame = pd.DataFrame(
+        [(site.block, site.time, site.place, site.test) for site in finding.sites],
+        columns=["block", "time", "place", "test"],
+    )
+    several = frame["place"].nunique() > 1
+    info = matrix_info(
+        frame,
+        "block",
+        "time",
+        "test",
+        "place" if several else None,
+        column_title="point of the schedule",
+        value_title="balanced accuracy",
+        caption_lead="How well concepts can be decoded from each block at four points of the schedule and from their mean, on test prompts.",
+    )
+    rows = []
+    for place in finding.places:
+        text = None if place.text is None else with_ends(place.text)
+        numbers = (with_ends(place.score), place.chance, place.control, place.selectivity)
+        rows.append((place.place, place.block, place.time, *numbers, text))
+    columns = ["place", "block", "point", "accuracy", "chance", "shuffled labels", "selectivity", "text encoder"]
+    table = Table(
+        "At the sites chosen on validation prompts",
+        columns,
+        rows,
+        "Accuracy is balanced over answers, on test prompts. Selectivity is accuracy minus that with shuffled labels. The last "
+        "column decodes from the text encoder alone.",
+        names=(0, 1),
+    )
+    figure = Figure("images_sites", "What can be decoded where", info.caption, draw_matrix(info))
+    return Section("What can be decoded where", figures=(figure,), tables=(table,))
+
+
+def concepts_section(finding: SetFinding) -> Section | None:
+    """One line per concept."""
+    if not finding.concepts:
+        return None
+    order = sorted(
+        finding.concepts,
+        key=lambda concept: (concept.success is None, concept.success.estimate if concept.success else 0),
+    )
+    several = len({concept.place for concept in order}) > 1
+    rows = []
+    for concept in order:
+        success = None if concept.success is None else with_ends(concept.success)
+        decoded = None if math.isnan(concept.decodability) else concept.decodability
+        name = (concept.place, concept.concept) if several else (concept.concept,)
+        rows.append((*name, concept.prompts, concept.images or None, success, decoded))
+    columns = [*(("place",) if several else ()), "concept", "prompts", "judged images", "right", "decoded"]
+    note = "Hardest first. Right: the share of images with the concept, over prompts. Decoded: how often a probe that was fitted on other prompts finds it."
+    return Section("Concepts", tables=(Table("Concepts", columns, rows, note, names=(0,)),))

@@ -1,4 +1,4 @@
-"""Instances of a problem that have nothing in common but the problem: each is known by its number."""
+"""Numbered instances of a problem, without shared constituents."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from pydantic import Field
 
-from recombine.spaces.base import Space
+from recombine.spaces.base import Interactions, Space
 
 
 class InstanceSpace(Space):
-    """`number` instances. A combination has one constituent, the instance itself, so that nothing is said of its parts."""
+    """`number` instances. The only constituent of a combination is the instance itself."""
 
     kind: Literal["instances"] = "instances"
     number: int = Field(default=1280, ge=3, le=20_000)
-    """How many there are, those to train on and those to test on together."""
+    """The number of instances, for training and test together."""
 
     @property
     def width(self) -> int:
@@ -47,9 +47,7 @@ class InstanceSpace(Space):
     def list_interactions(self, strength: int) -> Int[np.ndarray, "n strength"]:
         return self._rows() if strength == 1 else np.empty((0, max(0, strength)), np.int32)
 
-    def sample_interactions(
-        self, rng: np.random.Generator, strength: int, number: int
-    ) -> Int[np.ndarray, "number strength"]:
+    def sample_interactions(self, rng: np.random.Generator, strength: int, number: int) -> Interactions:
         self._require_strength(strength)
         return rng.integers(self.number, size=(number, 1))
 

@@ -1,4 +1,4 @@
-"""Lists of whole numbers, of several lengths."""
+"""Lists of integers of several lengths."""
 
 from __future__ import annotations
 
@@ -13,48 +13,48 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from pydantic import PositiveInt, model_validator
 
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces.product import PrefixSpace, ProductSpace
 
 
-class ListSpace(Space):
-    """Lists of numbers from `low` to `high`, e.g. `ListSpace(shortest=2, longest=8)`.
+class ListSpace(PrefixSpace):
+    """Lists of integers from `low` to `high`, for example `ListSpace(shortest=2, longest=8)`.
 
-    A constituent is a number at a place, so a list is told apart by its row, and its length is how many parts it has.
+    A constituent is a number at a position, so a row identifies a list, and the length of a list is its number of
+    constituents.
     """
 
     kind: Literal["lists"] = "lists"
     low: int = -5
     """The smallest number."""
     high: int = 5
-    """The largest."""
+    """The largest number."""
     shortest: PositiveInt = 2
-    """Numbers in the shortest lists."""
+    """The length of the shortest lists."""
     longest: PositiveInt = 8
-    """And in the longest."""
+    """The length of the longest lists."""
 
     @model_validator(mode="after")
     def _rise(self) -> ListSpace:
-        for one, other in (("low", "high"), ("shortest", "longest")):
-            if getattr(self, one) > getattr(self, other):
-                raise ValueError(f"{one}={getattr(self, one)} is more than {other}={getattr(self, other)}")
+        for lower, upper in (("low", "high"), ("shortest", "longest")):
+            if getattr(self, lower) > getattr(self, upper):
+                raise ValueError(f"{lower}={getattr(self, lower)} is more than {upper}={getattr(self, upper)}")
         return self
 
     @property
     def levels(self) -> int:
-        """How many numbers there are."""
+        """The number of different integers."""
         return self.high - self.low + 1
 
     @property
     def lengths(self) -> range:
-        """How long lists can be."""
+        """The possible lengths of lists."""
         return range(self.shortest, self.longest + 1)
 
     @functools.cached_property
-    def _places(self) -> ProductSpace:
-        """The lists of full length: parts have the same numbers there, and the same sets of parts can meet."""
+    def _full(self) -> ProductSpace:
+        """The lists of full length, which have the same constituents and the same interactions."""
         values = tuple(str(number) for number in range(self.low, self.high + 1))
-        return ProductSpace(factors=tuple((f"place {place}", values) for place in range(1, self.longest + 1)))
+        return ProductSpace(factors=tuple((f"place {position}", values) for position in range(1, self.longest + 1)))
 
     @property
     def width(self) -> int:
@@ -79,9 +79,9 @@ class ListSpace(Space):
         by_length, by_value = jax.random.split(key)
         odds = jnp.array([self.levels**length / self.size for length in self.lengths])
         length = self.shortest + jax.random.categorical(by_length, jnp.log(odds))
-        places = jnp.arange(self.slots)
-        parts = jax.random.randint(by_value, (self.slots,), 0, self.levels) + self.levels * places
-        return jnp.where(places < length, parts, self.width).astype(jnp.int32)
+        slots = jnp.arange(self.slots)
+        parts = jax.random.randint(by_value, (self.slots,), 0, self.levels) + self.levels * slots
+        return jnp.where(slots < length, parts, self.width).astype(jnp.int32)
 
     def contains(self, rows: Int[np.ndarray, "n slots"]) -> np.ndarray:
         rows = np.asarray(rows)
@@ -97,27 +97,14 @@ class ListSpace(Space):
             [self.of(np.array(list(itertools.product(values, repeat=length)))) for length in self.lengths]
         )
 
-    def interactions(self, strength: int) -> int:
-        return self._places.interactions(strength)
-
-    def list_interactions(self, strength: int) -> Int[np.ndarray, "n strength"]:
-        return self._places.list_interactions(strength)
-
-    def sample_interactions(
-        self, rng: np.random.Generator, strength: int, number: int
-    ) -> Int[np.ndarray, "number strength"]:
-        self._require_strength(strength)
-        return self._places.sample_interactions(rng, strength, number)
-
     def second_moment(self) -> Float[np.ndarray, "width width"]:
         counts = [
-            self.levels**length / self.size if length in self.lengths else 0.0
-            for length in range(self.longest + 1)
+            self.levels**length / self.size if length in self.lengths else 0.0 for length in range(self.longest + 1)
         ]
-        reached = np.array([sum(counts[place + 1 :]) for place in range(self.longest)])
-        place = np.repeat(np.arange(self.longest), self.levels)
-        both = reached[np.maximum.outer(place, place)] / self.levels**2
-        return np.where(np.equal.outer(place, place), 0.0, both) + np.diag(reached[place] / self.levels)
+        reached = np.array([sum(counts[slot + 1 :]) for slot in range(self.longest)])
+        slot = np.repeat(np.arange(self.longest), self.levels)
+        both = reached[np.maximum.outer(slot, slot)] / self.levels**2
+        return np.where(np.equal.outer(slot, slot), 0.0, both) + np.diag(reached[slot] / self.levels)
 
     def values(self, row: Sequence[int] | Int[np.ndarray, " slots"]) -> tuple[int, ...]:
         """The numbers of a list."""
@@ -126,9 +113,6 @@ class ListSpace(Space):
     @property
     def title(self) -> str:
         return f"lists of {self.shortest} to {self.longest} numbers from {self.low} to {self.high}"
-
-    def label(self, constituent: int) -> str:
-        return self._places.label(constituent)
 
     def name(self, row: Sequence[int] | Int[np.ndarray, " slots"]) -> str:
         return " ".join(str(value) for value in self.values(row))

@@ -1,4 +1,4 @@
-"""Pairs of whole numbers, of several lengths."""
+"""Pairs of positive integers with several numbers of digits."""
 
 from __future__ import annotations
 
@@ -12,41 +12,40 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from pydantic import Field
 
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces.product import PrefixSpace, ProductSpace
 
 
-class NumberPairs(Space):
-    """Two positive numbers of up to so many digits, e.g. `NumberPairs(left=3, right=2)`.
+class NumberPairs(PrefixSpace):
+    """Two positive integers with up to `left` and `right` digits, for example `NumberPairs(left=3, right=2)`.
 
-    A constituent is a digit at a place of one of them, so a pair is told apart by its row. No number begins with a zero.
+    A constituent is a digit at a position of one of the numbers, so a row identifies a pair. No number starts with zero.
     """
 
     kind: Literal["number-pairs"] = "number-pairs"
     left: int = Field(default=3, ge=1, le=4)
     """The most digits of the first number."""
     right: int = Field(default=3, ge=1, le=4)
-    """And of the second."""
+    """The most digits of the second number."""
 
     @functools.cached_property
-    def _places(self) -> ProductSpace:
-        """Pairs of full length: parts have the same numbers there, and the same sets of parts can meet."""
+    def _full(self) -> ProductSpace:
+        """Pairs with all digits, which have the same constituents and the same interactions."""
         digits = tuple(map(str, range(10)))
         factors = []
         for side, length in (("left", self.left), ("right", self.right)):
-            # A zero at the highest place would begin its number.
-            factors += [(f"{side} {place + 1}", digits[place == length - 1 :]) for place in range(length)]
+            # The highest digit cannot be zero.
+            factors += [(f"{side} {position + 1}", digits[position == length - 1 :]) for position in range(length)]
         return ProductSpace(factors=tuple(factors))
 
     @property
     def _zeros(self) -> Int[np.ndarray, " slots"]:
-        """The number that a zero at each place has, or would have."""
-        offsets, levels = np.array(self._places.offsets), np.array(self._places.levels)
+        """The constituent number of a zero at each position, including the positions where zero is not possible."""
+        offsets, levels = np.array(self._full.offsets), np.array(self._full.levels)
         return offsets - (levels < 10)
 
     @property
     def width(self) -> int:
-        return self._places.width
+        return self._full.width
 
     @property
     def slots(self) -> int:
@@ -57,7 +56,7 @@ class NumberPairs(Space):
         return (10**self.left - 1) * (10**self.right - 1)
 
     def of(self, left: Any, right: Any, arrays: Any = np) -> Any:
-        """The rows of pairs of numbers: arrays of NumPy, or of JAX if so asked."""
+        """The rows of pairs of numbers. `arrays` is NumPy or `jax.numpy`, whichever the numbers belong to."""
         columns = []
         for number, length in ((left, self.left), (right, self.right)):
             powers = 10 ** np.arange(length)
@@ -67,8 +66,8 @@ class NumberPairs(Space):
         return arrays.sort(rows, axis=-1).astype(arrays.int32)
 
     def digits(self, rows: Any, arrays: Any = np) -> Any:
-        """The digits at all places of rows, units first, the first number's before the second's; -1 where none is."""
-        starts = np.array(self._places.offsets)
+        """The digits of rows, units first, the first number's before the second's; -1 where there is no digit."""
+        starts = np.array(self._full.offsets)
         parts = rows[..., None]
         inside = (parts >= starts) & (parts < np.append(starts[1:], self.width))
         return arrays.max(arrays.where(inside, parts - self._zeros, -1), axis=-2)
@@ -92,7 +91,7 @@ class NumberPairs(Space):
         rows = np.asarray(rows)
         known = np.all((rows >= 0) & (rows <= self.width), axis=1)
         left, right = self.numbers(np.where(known[:, None], rows, self.width))
-        # A row is one of the space if the numbers that it says are written as it is.
+        # A row belongs to the space if its numbers have exactly this row.
         return known & (left > 0) & (right > 0) & np.all(self.of(left, right) == rows, axis=1)
 
     def _rows(self) -> Int[np.ndarray, "size slots"]:
@@ -101,29 +100,17 @@ class NumberPairs(Space):
         parts = (rows < self.width).sum(axis=1)
         return rows[np.lexsort((*rows.T[::-1], parts))]
 
-    def interactions(self, strength: int) -> int:
-        return self._places.interactions(strength)
-
-    def list_interactions(self, strength: int) -> Int[np.ndarray, "n strength"]:
-        return self._places.list_interactions(strength)
-
-    def sample_interactions(
-        self, rng: np.random.Generator, strength: int, number: int
-    ) -> Int[np.ndarray, "number strength"]:
-        self._require_strength(strength)
-        return self._places.sample_interactions(rng, strength, number)
-
     def second_moment(self) -> Float[np.ndarray, "width width"]:
-        # The numbers are independent: each side by listing its own, between sides the product of the shares.
+        # The numbers are independent: each side is listed, and between sides the shares are multiplied.
         sides = []
         for side, length in enumerate((self.left, self.right)):
             every = np.arange(1, 10**length)
-            one = np.ones_like(every)
-            rows = self.of(one, every) if side else self.of(every, one)
+            ones = np.ones_like(every)
+            rows = self.of(ones, every) if side else self.of(every, ones)
             holds = np.zeros((len(rows), self.width + 1))
             holds[np.arange(len(rows))[:, None], rows] = 1
             sides.append(holds[:, : self.width])
-        split = self._places.offsets[self.left]
+        split = self._full.offsets[self.left]
         left, right = sides[0][:, :split], sides[1][:, split:]
         across = np.outer(left.mean(axis=0), right.mean(axis=0))
         own = [half.T @ half / len(half) for half in (left, right)]
@@ -132,9 +119,6 @@ class NumberPairs(Space):
     @property
     def title(self) -> str:
         return f"pairs of numbers of up to {self.left} and {self.right} digits"
-
-    def label(self, constituent: int) -> str:
-        return self._places.label(constituent)
 
     def name(self, row: Sequence[int] | Int[np.ndarray, " slots"]) -> str:
         left, right = self.numbers(np.asarray(row))

@@ -1,10 +1,13 @@
-"""One value for each of several factors."""
+"""Products of factors: a combination has one value of each factor."""
 
 from __future__ import annotations
 
+import abc
+import functools
 import itertools
 import math
-from typing import Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -12,34 +15,44 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from pydantic import Field, field_validator, model_validator
 
-from recombine.spaces.base import Space
+from recombine import _html
+from recombine._show import shorten
+from recombine.errors import BadInput, did_you_mean
+from recombine.spaces.base import Interactions, Space, in_words
+
+SHOWN = 20
+"""The most factors that a notebook shows."""
 
 EXPECTED = 'give a mapping such as {"colour": ["red", "blue"], "shape": 3}'
 
 
 class ProductSpace(Space):
-    """A value for each factor, e.g. `ProductSpace(factors={"colour": ["red", "blue"], "shape": 3})`."""
+    """One value of each factor, for example `ProductSpace(factors={"colour": ["red", "blue"], "shape": 3})`.
+
+    Constituents are numbered factor by factor: the values of the first factor come first. The factor `shape` above has
+    the values "0", "1" and "2".
+    """
 
     kind: Literal["product"] = "product"
     factors: tuple[tuple[str, tuple[str, ...]], ...] = Field(min_length=1)
-    """The factors and their values, in order. A mapping is accepted, and a number stands for that many values."""
+    """The factors and their values, in order. A mapping is accepted, and a number n stands for the values 0 to n - 1."""
 
     @field_validator("factors", mode="before")
     @classmethod
     def _from_mapping(cls, given: object) -> object:
         pairs = tuple(given.items()) if isinstance(given, dict) else given
-        made: list[tuple[str, tuple[str, ...]]] = []
+        factors: list[tuple[str, tuple[str, ...]]] = []
         for pair in pairs if isinstance(pairs, (list, tuple)) else [given]:
             if not isinstance(pair, (list, tuple)) or len(pair) != 2:
                 raise ValueError(f"{EXPECTED}, got {pair!r}")
             name, values = pair
             if isinstance(values, int) and not isinstance(values, bool):
                 values = range(values)
-            # A lone string would be taken letter by letter, which nobody means. pydantic hands on ValueError only.
+            # A lone string would be split into letters. pydantic passes on ValueError only.
             if not isinstance(values, (list, tuple, range)):
                 raise ValueError(f"factor {name!r} needs a list of values or their number, got {values!r}")
-            made.append((str(name), tuple(str(value) for value in values)))
-        return tuple(made)
+            factors.append((str(name), tuple(str(value) for value in values)))
+        return tuple(factors)
 
     @model_validator(mode="after")
     def _check(self) -> ProductSpace:
@@ -53,7 +66,7 @@ class ProductSpace(Space):
 
     @property
     def levels(self) -> tuple[int, ...]:
-        """How many values each factor has."""
+        """The number of values of each factor."""
         return tuple(len(values) for _, values in self.factors)
 
     @property
@@ -87,7 +100,7 @@ class ProductSpace(Space):
         return (values + np.array(self.offsets)).astype(np.int32)
 
     def _interactions_of_first(self, strength: int) -> list[list[int]]:
-        """How many value sets of 0..strength factors the first 0..n factors have; no factor set is listed."""
+        """The number of value sets of 0..strength factors among the first 0..n factors, without listing them."""
         table = [[1] + [0] * strength]
         for level in self.levels:
             last = table[-1]
@@ -105,12 +118,10 @@ class ProductSpace(Space):
             blocks.append((part._rows() + shift).astype(np.int32))
         return np.concatenate(blocks)
 
-    def sample_interactions(
-        self, rng: np.random.Generator, strength: int, number: int
-    ) -> Int[np.ndarray, "number strength"]:
+    def sample_interactions(self, rng: np.random.Generator, strength: int, number: int) -> Interactions:
         self._require_strength(strength)
-        # A set of factors is as likely as it has value sets: walk the factors from the last to the first and
-        # take each with its exact conditional probability.
+        # The probability of a set of factors is proportional to its number of value sets: go through the factors from
+        # the last to the first and take each with its exact conditional probability.
         prefix = self._interactions_of_first(strength)
         drawn = np.empty((number, strength), np.int32)
         for index in range(number):
@@ -139,3 +150,65 @@ class ProductSpace(Space):
             if offset <= constituent < offset + len(values):
                 return f"{name}={values[constituent - offset]}"
         raise IndexError(f"constituent {constituent} of {self.width}")
+
+    def _named(self, names: Sequence[str]) -> list[int]:
+        """The numbers of values, given in the order of the factors, or as `factor=value` in any order."""
+        if len(names) != self.slots:
+            raise BadInput(
+                f"{tuple(names)!r} has {len(names)} values, but a combination has one value for each of "
+                f"{self.slots} factors.",
+                fix=f"give {', '.join(name for name, _ in self.factors[:6])}",
+            )
+        return [self._value(slot, name) for slot, name in enumerate(names)]
+
+    def _value(self, slot: int, name: str) -> int:
+        """The number of one value: the factor's own value where it has one of that name, otherwise a `factor=value`."""
+        factor, values = self.factors[slot]
+        if name in values:
+            return self.offsets[slot] + values.index(name)
+        for other, (other_name, other_values) in enumerate(self.factors):
+            if name.startswith(f"{other_name}=") and name[len(other_name) + 1 :] in other_values:
+                return self.offsets[other] + other_values.index(name[len(other_name) + 1 :])
+        owners = [other for other, other_values in self.factors if name in other_values]
+        order = ", ".join(other for other, _ in self.factors[:6])
+        fix = (
+            f"{name!r} is a value of {owners[0]!r}: give the values in the order {order}"
+            if owners
+            else did_you_mean(name, values[:50])
+        )
+        raise BadInput(f"The factor {factor!r} has no value {name!r}.", fix=fix)
+
+    def _settings(self) -> dict[str, Any]:
+        return {"factors": {name: list(values) for name, values in self.factors}}
+
+    def _repr_html_(self) -> str:
+        rows = [(shorten(name), len(values), shorten(", ".join(values), 80)) for name, values in self.factors[:SHOWN]]
+        hidden = len(self.factors) - len(rows)
+        more = [_html.paragraph(f"and {hidden} more factors")] if hidden else []
+        title = f"ProductSpace: {in_words(self.size)} combinations"
+        return _html.card(title, _html.table(("factor", "number of values", "values"), rows), *more)
+
+
+class PrefixSpace(Space, abc.ABC):
+    """A space whose longest combinations form a product space, and whose others leave some factors of it out.
+
+    Both spaces have the same constituents and the same interactions.
+    """
+
+    @functools.cached_property
+    def _full(self) -> ProductSpace:
+        """The product space of the longest combinations."""
+        raise NotImplementedError
+
+    def interactions(self, strength: int) -> int:
+        return self._full.interactions(strength)
+
+    def list_interactions(self, strength: int) -> Int[np.ndarray, "n strength"]:
+        return self._full.list_interactions(strength)
+
+    def sample_interactions(self, rng: np.random.Generator, strength: int, number: int) -> Interactions:
+        self._require_strength(strength)
+        return self._full.sample_interactions(rng, strength, number)
+
+    def label(self, constituent: int) -> str:
+        return self._full.label(constituent)

@@ -12,19 +12,19 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from pydantic import PositiveInt, model_validator
 
-from recombine.spaces.base import Space
+from recombine.spaces.base import Interactions, Space
 
 
 class SubsetSpace(Space):
-    """Sets of `min_active` to `max_active` out of `modules` modules."""
+    """Sets of `min_active` to `max_active` of `modules` modules, for example `SubsetSpace(modules=16, max_active=3)`."""
 
     kind: Literal["subset"] = "subset"
     modules: PositiveInt
     """M, the number of modules."""
     max_active: PositiveInt
-    """K, the most modules that a combination has."""
+    """K, the most modules in a combination."""
     min_active: PositiveInt = 1
-    """The fewest modules that a combination has."""
+    """The fewest modules in a combination."""
 
     @model_validator(mode="after")
     def _check(self) -> SubsetSpace:
@@ -47,7 +47,7 @@ class SubsetSpace(Space):
 
     @property
     def sizes(self) -> range:
-        """The numbers of modules that a combination may have."""
+        """The possible numbers of modules in a combination."""
         return range(self.min_active, self.max_active + 1)
 
     @property
@@ -55,11 +55,11 @@ class SubsetSpace(Space):
         return sum(_binomials(self.modules, self.sizes))
 
     def exactly(self, count: int) -> SubsetSpace:
-        """The part of the space whose combinations have exactly `count` modules."""
+        """The subspace of combinations with exactly `count` modules."""
         return SubsetSpace(modules=self.modules, max_active=count, min_active=count)
 
     def _sample_count(self, key: Array) -> Int[Array, ""]:
-        """How many modules a uniform combination has."""
+        """The number of modules of a uniform combination."""
         # Exact integers first, one rounding at the end: comb(1000, 20) does not fit a float's mantissa.
         ways = _binomials(self.modules, self.sizes)
         total = sum(ways)
@@ -108,23 +108,19 @@ class SubsetSpace(Space):
         flat = itertools.chain.from_iterable(itertools.combinations(range(self.modules), strength))
         return np.fromiter(flat, np.int32).reshape(-1, strength)
 
-    def sample_interactions(
-        self, rng: np.random.Generator, strength: int, number: int
-    ) -> Int[np.ndarray, "number strength"]:
+    def sample_interactions(self, rng: np.random.Generator, strength: int, number: int) -> Interactions:
         self._require_strength(strength)
         drawn = [rng.choice(self.modules, strength, replace=False, shuffle=False) for _ in range(number)]
         return np.sort(np.array(drawn, np.int32).reshape(number, strength), axis=1)
 
     def second_moment(self) -> Float[np.ndarray, "width width"]:
         def holding(parts: int) -> float:
-            """The share of combinations that hold `parts` given modules."""
+            """The share of combinations that contain `parts` given modules."""
             others = range(max(0, self.min_active - parts), self.max_active - parts + 1)
             return sum(_binomials(self.modules - parts, others)) / self.size
 
         together = holding(2) if self.modules > 1 else 0.0
-        return np.full((self.modules, self.modules), together) + (holding(1) - together) * np.eye(
-            self.modules
-        )
+        return np.full((self.modules, self.modules), together) + (holding(1) - together) * np.eye(self.modules)
 
     @property
     def title(self) -> str:
@@ -136,8 +132,8 @@ class SubsetSpace(Space):
 
 
 def _binomials(total: int, counts: range) -> list[int]:
-    """comb(total, count) for each count, each made from the one before: long ranges stay cheap."""
-    made: list[int] = []
+    """comb(total, count) for each count, each computed from the previous one, so that long ranges stay cheap."""
+    values: list[int] = []
     for count in counts:
-        made.append(made[-1] * (total - count + 1) // count if made else math.comb(total, count))
-    return made
+        values.append(values[-1] * (total - count + 1) // count if values else math.comb(total, count))
+    return values

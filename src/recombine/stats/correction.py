@@ -1,4 +1,4 @@
-"""Adjusting p values for how many were looked at."""
+"""p values adjusted for multiple comparisons."""
 
 from __future__ import annotations
 
@@ -6,19 +6,32 @@ import numpy as np
 import numpy.typing as npt
 
 from recombine.errors import BadInput
-
-Floats = npt.NDArray[np.float64]
+from recombine.stats.columns import Floats
 
 
 def holm(p: npt.ArrayLike) -> Floats:
-    """Adjusted p values that control the chance of even one false finding (Holm's step-down)."""
+    """Adjust p values to control the probability of any false positive (Holm's step-down method).
+
+    Args:
+        p: The p values of one family of tests.
+
+    Returns:
+        The adjusted p values, in the given order.
+    """
     sorted_p, order = _sorted(p)
     count = len(sorted_p)
     return _restored(np.maximum.accumulate(sorted_p * np.arange(count, 0, -1)), order)
 
 
 def benjamini_hochberg(p: npt.ArrayLike) -> Floats:
-    """Adjusted p values that control the expected share of false findings (Benjamini and Hochberg's step-up)."""
+    """Adjust p values to control the false discovery rate (Benjamini and Hochberg's step-up method).
+
+    Args:
+        p: The p values of one family of tests.
+
+    Returns:
+        The adjusted p values, in the given order.
+    """
     sorted_p, order = _sorted(p)
     count = len(sorted_p)
     scaled = sorted_p * (count / np.arange(1, count + 1))

@@ -1,4 +1,4 @@
-"""Rank correlation within groups: what is left when a third thing that drives both is held still."""
+"""Rank correlation within groups, with covariates partialled out."""
 
 from __future__ import annotations
 
@@ -25,12 +25,24 @@ def partial_rank(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Interval:
-    """Spearman's correlation of x and y within groups, with covariates (as ranks) taken out; one group: the plain one.
+    """Compute Spearman's correlation of x and y within groups, with the ranks of covariates partialled out.
 
-    Values are ranked within their group and ranks scaled to its size, so that each point counts the same. The
+    Values are ranked within their group and ranks are scaled by its size, so that each point counts the same. The
     interval is Fisher's, with Bonett and Wright's error for ranks, and one degree of freedom less for each further
-    group and covariate. That takes points as independent; where a replicate gives several points, name it: then
-    replicates are resampled whole.
+    group and covariate. It assumes independent points. Where a replicate gives several points, pass `replicate`.
+
+    Args:
+        x: The first variable.
+        y: The second variable.
+        group: The group of each point; with one group this is the ordinary rank correlation.
+        covariates: Variables to partial out.
+        replicate: The replicate of each point. The interval then comes from resampling whole replicates.
+        level: The level of the interval.
+        resamples: The number of resamples, with `replicate`.
+        seed: The seed of the resampling.
+
+    Returns:
+        The correlation with its interval.
     """
     named = {f"covariate {index}": values for index, values in enumerate(covariates)}
     columns = np.stack(numbers(3, x=x, y=y, **named))
@@ -39,7 +51,7 @@ def partial_rank(
     estimate = _partial(columns, grouped)
     if not math.isfinite(estimate):
         raise BadInput(
-            "x or y does not vary within groups once covariates are taken out.",
+            "x or y does not vary within groups once covariates are partialled out.",
             fix="vary something other than what makes the groups",
         )
     if replicate is not None:
@@ -57,7 +69,7 @@ def partial_rank(
             f"{count} points in {len(groups)} groups with {len(named)} covariates leave no degrees of freedom.",
             fix="give more points, or fewer groups",
         )
-    # A perfect order would have a point for an interval: it counts as half a swap of neighbours short of perfect.
+    # The interval of a perfect order would be a point; it is treated as half a swap of neighbours from perfect.
     each = count / len(groups)
     swap = 6 / (each * (each**2 - 1)) / len(groups)
     middle = math.atanh(float(np.clip(estimate, swap - 1, 1 - swap)))
@@ -66,23 +78,16 @@ def partial_rank(
     return Interval(estimate, min(low, estimate), max(high, estimate), count, level, "fisher z")
 
 
-def within_group_correlation(x: npt.ArrayLike, y: npt.ArrayLike, group: npt.ArrayLike) -> Floats:
-    """Spearman's correlation in each group, in sorted order of groups, for a t interval over groups.
-
-    NaN for a group with fewer than 3 points, or in which one of the two does not vary.
-    """
-    columns = np.stack(numbers(1, x=x, y=y))
-    grouped, groups = codes(group, columns.shape[1])
-    found = np.full(len(groups), math.nan)
-    for index in range(len(groups)):
-        points = grouped == index
-        if points.sum() >= 3:
-            found[index] = _partial(columns[:, points], np.zeros(points.sum(), dtype=np.intp))
-    return found
-
-
 def ranks_within(values: Floats, group: Codes) -> Floats:
-    """The share of its own group that each value exceeds, equals counted half: 0 to 1."""
+    """Rank values within their group.
+
+    Args:
+        values: The values.
+        group: The number of each value's group, from 0.
+
+    Returns:
+        The share of its group that each value exceeds, from 0 to 1. Equal values count half.
+    """
     order = np.lexsort((values, group))
     sorted_values, sorted_group = values[order], group[order]
     new_group = np.append(True, sorted_group[1:] != sorted_group[:-1])
@@ -97,7 +102,7 @@ def ranks_within(values: Floats, group: Codes) -> Floats:
 
 
 def _partial(columns: Floats, group: Codes) -> float:
-    """The correlation of the first two columns as ranks within groups, the other columns taken out."""
+    """The correlation of the first two columns as ranks within groups, the other columns partialled out."""
     ranked = np.stack([less_group_means(ranks_within(column, group), group) for column in columns])
     pair, others = ranked[:2], ranked[2:]
     if len(others):

@@ -1,4 +1,4 @@
-"""The rule that turns an interval into a word: pure, and vectorised so that simulations test the rule itself."""
+"""The rule that turns an interval into an outcome. It is vectorised, so that simulations can test the rule itself."""
 
 from __future__ import annotations
 
@@ -11,35 +11,41 @@ from scipy import special
 from recombine.stats.intervals import LEVEL, Floats, t_bounds
 
 Direction = Literal["greater", "less", "equivalent", "above", "below"]
-Word = Literal["supported", "contradicted", "equivalent", "inconclusive"]
+"""What a claim says of its effect. `above` and `below` compare with a threshold, the others with no effect."""
+Outcome = Literal["supported", "contradicted", "equivalent", "inconclusive"]
+"""What the replicates say about a claim."""
 
 
 class Region(NamedTuple):
-    """Where the whole interval must lie for a word. *Equivalent* includes its ends, the others do not."""
+    """Where the whole interval must lie for an outcome. *Equivalent* includes the ends, the others do not."""
 
-    word: Word
+    outcome: Outcome
     low: Floats
     high: Floats
 
 
 class Decision(NamedTuple):
-    """What the rule says, with the ends of the interval it looked at; arrays of one shape."""
+    """Outcomes with their intervals and p values: arrays of one shape."""
 
-    word: npt.NDArray[np.str_]
+    outcome: npt.NDArray[np.str_]
     low: Floats
     high: Floats
     p: Floats
 
 
 def regions(direction: Direction, margin: npt.ArrayLike) -> tuple[Region, ...]:
-    """The regions of a direction, the wanted one first.
+    """List the regions of a direction. The first is the one in which the claim holds.
 
-    For `greater`, `less` and `equivalent` the margin is a distance from no effect; for `above` and `below` it
-    is the threshold itself.
+    Args:
+        direction: The direction of the claim.
+        margin: A distance from no effect; for `above` and `below` the threshold.
+
+    Returns:
+        The regions with their outcomes.
     """
-    at = np.asarray(margin, dtype=float)
-    over, under = (at, np.asarray(np.inf)), (np.asarray(-np.inf), -at)
-    within = Region("equivalent", -at, at)
+    bound = np.asarray(margin, dtype=float)
+    over, under = (bound, np.asarray(np.inf)), (np.asarray(-np.inf), -bound)
+    within = Region("equivalent", -bound, bound)
     match direction:
         case "greater":
             return Region("supported", *over), Region("contradicted", *under), within
@@ -48,47 +54,53 @@ def regions(direction: Direction, margin: npt.ArrayLike) -> tuple[Region, ...]:
         case "equivalent":
             return within, Region("contradicted", *over), Region("contradicted", *under)
         case "above":
-            return Region("supported", *over), Region("contradicted", np.asarray(-np.inf), at)
+            return Region("supported", *over), Region("contradicted", np.asarray(-np.inf), bound)
         case "below":
-            return Region("supported", np.asarray(-np.inf), at), Region("contradicted", *over)
+            return Region("supported", np.asarray(-np.inf), bound), Region("contradicted", *over)
         case _:
             assert_never(direction)
 
 
 def decide(
-    direction: Direction,
-    mean: npt.ArrayLike,
-    error: npt.ArrayLike,
-    replicates: npt.ArrayLike,
-    margin: npt.ArrayLike,
+    direction: Direction, mean: npt.ArrayLike, error: npt.ArrayLike, replicates: npt.ArrayLike, margin: npt.ArrayLike
 ) -> Decision:
-    """The word for a mean effect with a standard error over at least 2 replicates. Arrays broadcast.
+    """Decide on a mean effect with a standard error over at least 2 replicates. Arrays broadcast.
 
-    p is the smallest alpha at which the (1 - alpha) interval still gives the word; where the word is
-    *inconclusive*, the smallest at which the wanted word would be reached (1: at none).
+    p is the smallest alpha at which the (1 - alpha) interval still gives the outcome. Where the outcome is
+    *inconclusive*, it is the smallest alpha at which the claim would hold, or 1 if there is none.
+
+    Args:
+        direction: The direction of the claim.
+        mean: The mean effect.
+        error: Its standard error.
+        replicates: The number of replicates.
+        margin: A distance from no effect; for `above` and `below` the threshold.
+
+    Returns:
+        Outcomes, the ends of the intervals, and p values.
     """
     mean, error = np.asarray(mean, dtype=float), np.asarray(error, dtype=float)
     low, high = t_bounds(mean, error, replicates, LEVEL)
     wanted, *others = regions(direction, margin)
     p = _smallest_alpha(wanted, mean, error, replicates)
-    word = np.where(_holds(wanted, low, high), wanted.word, np.asarray("inconclusive", dtype="<U12"))
+    outcome = np.where(_holds(wanted, low, high), wanted.outcome, np.asarray("inconclusive", dtype="<U12"))
     for region in others:
         reached = _holds(region, low, high)
-        word = np.where(reached, region.word, word)
+        outcome = np.where(reached, region.outcome, outcome)
         p = np.where(reached, _smallest_alpha(region, mean, error, replicates), p)
-    return Decision(word, low, high, p)
+    return Decision(outcome, low, high, p)
 
 
 def _holds(region: Region, low: Floats, high: Floats) -> npt.NDArray[np.bool_]:
-    if region.word == "equivalent":
+    if region.outcome == "equivalent":
         return (low >= region.low) & (high <= region.high)
     return (low > region.low) & (high < region.high)
 
 
 def _smallest_alpha(region: Region, mean: Floats, error: Floats, replicates: npt.ArrayLike) -> Floats:
-    """Twice the larger of the two one-sided t test p values; only one counts where an end is infinite."""
+    """Twice the larger p value of the two one-sided t tests; where an end is infinite, there is only one."""
     depth = np.minimum(mean - region.low, region.high - mean)
     with np.errstate(divide="ignore", invalid="ignore"):
         p = 2 * special.stdtr(np.asarray(replicates) - 1, -depth / error)
-    # Without variance every interval is the point itself, whatever alpha is.
+    # Without variance the interval is a point for every alpha.
     return np.where(_holds(region, mean, mean), np.where(error == 0, 0.0, p), 1.0)

@@ -1,4 +1,4 @@
-"""Claims, and the verdicts that replicates give on them."""
+"""Claims, and verdicts on them from one effect per replicate."""
 
 from __future__ import annotations
 
@@ -14,34 +14,51 @@ import numpy.typing as npt
 from recombine.errors import BadInput, did_you_mean
 from recombine.stats.correction import benjamini_hochberg, holm
 from recombine.stats.intervals import Floats, mean_and_error
-from recombine.stats.rule import Direction, Word, decide
+from recombine.stats.rule import Direction, Outcome, decide
 
-__all__ = ["ALPHA", "Claim", "Direction", "Role", "Verdict", "Word", "judge", "settle"]
+__all__ = ["ALPHA", "Claim", "Direction", "Outcome", "Role", "Verdict", "judge", "settle"]
 
 _SETTLED = re.compile("^precondition '|alone, but not after correction")
-"""What of a note was added when verdicts were settled."""
+"""The parts of a note that `settle` adds."""
 
 Role = Literal["claim", "control", "precondition"]
+"""What a claim is for. A control shows that a method can fail, a precondition that a run can answer the question."""
 
 ALPHA = 0.05
-"""What an adjusted p must not exceed; the words themselves come from the interval at 1 - ALPHA."""
+"""The largest adjusted p of a verdict that stands. Outcomes come from the interval at 1 - ALPHA."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement about an effect, with its direction and margin, written down before the run."""
+    """A statement about an effect, with its direction and margin, written down before the run.
+
+    Example:
+        ```python
+        claim = Claim(
+            name="rises",
+            study="data-scaling",
+            statement="Held-out R2 rises with the number of training combinations.",
+            direction="greater",
+            margin=0.05,
+            primary=True,
+        )
+        judge(claim, effects=[0.21, 0.18, 0.25, 0.19])
+        ```
+    """
 
     name: str
     study: str
     statement: str
     direction: Direction
     margin: float
-    """A distance from no effect; for `above` and `below` the threshold itself."""
+    """A distance from no effect; for `above` and `below` the threshold."""
     primary: bool = False
+    """Whether the claim is corrected with the primary claims (Holm) or with all others (Benjamini-Hochberg)."""
     role: Role = "claim"
     needs: tuple[str, ...] = ()
-    """The names of claims of the same study without which this one decides nothing."""
+    """The names of claims of the same study that must hold for this one to be decided."""
     version: int = 1
+    """Raised when the meaning of the claim changes."""
 
     def __post_init__(self) -> None:
         where = f"Claim {self.name!r} of study {self.study!r}"
@@ -59,31 +76,31 @@ class Claim:
             raise BadInput(f"{where} is a {self.role} and primary.", fix="only a claim can be primary")
 
     @property
-    def wanted(self) -> Word:
-        """The word that says that the claim holds."""
+    def wanted(self) -> Outcome:
+        """The outcome in which the claim holds."""
         return "equivalent" if self.direction == "equivalent" else "supported"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the replicates say about a claim."""
+    """What the replicates say about a claim: its outcome, the mean effect, and its interval at 1 - ALPHA."""
 
     claim: Claim
-    verdict: Word
+    verdict: Outcome
     effect: float
     low: float
     high: float
     replicates: int
-    """How many effects were finite and so counted."""
+    """The number of finite effects; others are left out."""
     p: float
     p_adjusted: float | None = None
-    """None until the verdict is settled together with the others."""
+    """p after correction for multiple comparisons; None before `settle`."""
     note: str = ""
     alone: Verdict | None = None
-    """The verdict as it was judged, before it was settled."""
+    """The verdict before `settle`."""
 
     def record(self) -> dict[str, Any]:
-        """The verdict as plain values for JSON. Numbers that are not finite become None."""
+        """Convert the verdict to plain values for JSON. Numbers that are not finite become None."""
         claim = self.claim
         return {
             "claim": claim.name,
@@ -107,41 +124,38 @@ class Verdict:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Verdict:
-        """The verdict as it was judged alone, of what `record` gave."""
+        """Restore a verdict from its `record`, as it was before `settle`."""
         fields = ("study", "statement", "direction", "margin", "primary", "role", "version")
-        claim = Claim(
-            record["claim"], needs=tuple(record["needs"]), **{field: record[field] for field in fields}
-        )
-        effect, low, high = (
-            math.nan if value is None else value for value in (record["effect"], *record["interval"])
-        )
-        # What settling says of the others is said anew when it is settled with others.
+        claim = Claim(record["claim"], needs=tuple(record["needs"]), **{field: record[field] for field in fields})
+        effect, low, high = (math.nan if value is None else value for value in (record["effect"], *record["interval"]))
+        # `settle` adds its notes again.
         notes = [part for part in record["note"].split("; ") if not _SETTLED.search(part)]
         return cls(
-            claim,
-            record["verdict_alone"],
-            effect,
-            low,
-            high,
-            record["replicates"],
-            record["p"],
-            note="; ".join(notes),
+            claim, record["verdict_alone"], effect, low, high, record["replicates"], record["p"], note="; ".join(notes)
         )
 
 
 def judge(claim: Claim, effects: npt.ArrayLike) -> Verdict:
-    """The verdict on one claim, from one effect for each replicate. Failed runs (NaN, inf) are left out."""
-    given = np.asarray(effects, dtype=float)
-    if given.ndim != 1:
+    """Judge one claim.
+
+    Args:
+        claim: The claim, with its direction and margin.
+        effects: One effect per replicate. Effects of failed runs (NaN, inf) are left out.
+
+    Returns:
+        The verdict. It is inconclusive with fewer than 2 finite effects.
+    """
+    values = np.asarray(effects, dtype=float)
+    if values.ndim != 1:
         raise BadInput(
-            f"Claim {claim.name!r} got effects of shape {given.shape}.",
-            fix="give one effect for each replicate: average within replicates first",
+            f"Claim {claim.name!r} got effects of shape {values.shape}.",
+            fix="give one effect per replicate: average within replicates first",
         )
-    sample = given[np.isfinite(given)]
+    sample = values[np.isfinite(values)]
     count = len(sample)
     notes = []
-    if count < len(given):
-        notes.append(f"{len(given) - count} of {len(given)} effects are not finite and were left out")
+    if count < len(values):
+        notes.append(f"{len(values) - count} of {len(values)} effects are not finite and were left out")
     if count < 2:
         notes.append(f"{count} of the at least 2 effects that a verdict needs")
         effect = float(sample[0]) if count else math.nan
@@ -149,17 +163,28 @@ def judge(claim: Claim, effects: npt.ArrayLike) -> Verdict:
     mean, error = mean_and_error(sample)
     if error == 0:
         notes.append(f"all {count} effects are equal")
-    found = decide(claim.direction, mean, error, count, claim.margin)
-    word = cast(Word, found.word.item())
-    low, high, p = float(found.low), float(found.high), float(found.p)
-    return Verdict(claim, word, float(mean), low, high, count, p, note="; ".join(notes))
+    decision = decide(claim.direction, mean, error, count, claim.margin)
+    outcome = cast(Outcome, decision.outcome.item())
+    low, high, p = float(decision.low), float(decision.high), float(decision.p)
+    return Verdict(claim, outcome, float(mean), low, high, count, p, note="; ".join(notes))
 
 
 def settle(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """All verdicts together, in the same order: corrected for their number, and subject to their preconditions.
+    """Correct verdicts for multiple comparisons, and check their preconditions.
 
-    Holm over the primary claims, Benjamini-Hochberg over all others. A verdict that does not survive, or whose
-    precondition does not hold, becomes inconclusive. Settling what is settled already changes nothing.
+    Primary claims are corrected by Holm's method, all others by Benjamini and Hochberg's. A verdict that does not survive,
+    or whose precondition does not hold, becomes inconclusive. Settling twice changes nothing.
+
+    Args:
+        verdicts: The verdicts on all claims, each claim once.
+
+    Returns:
+        The settled verdicts, in the same order.
+
+    Example:
+        ```python
+        settled = settle([judge(claim, effects) for claim, effects in results])
+        ```
     """
     alone = [verdict.alone or verdict for verdict in verdicts]
     _check_names(alone)
@@ -180,7 +205,7 @@ def settle(verdicts: Sequence[Verdict]) -> list[Verdict]:
 
 
 def _with_preconditions(verdicts: list[Verdict]) -> list[Verdict]:
-    """Verdicts whose preconditions do not hold become inconclusive, and so do those that need them in turn."""
+    """Make verdicts inconclusive whose preconditions do not hold, and then those that need them."""
     current = list(verdicts)
     while True:
         known = {(verdict.claim.study, verdict.claim.name): verdict for verdict in current}

@@ -1,0 +1,18 @@
+"""The store: a folder of runs with their weights, curves and measurements.
+
+`Store(path)` opens a store for writing and creates it where there is none. `load_store(path)` opens an existing store for
+reading. Runs come back as `StoredRun`, tables as pandas DataFrames.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recombine._lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)
+
+if TYPE_CHECKING:
+    from recombine.store.selection import Selection as Selection
+    from recombine.store.store import Store as Store, load_store as load_store
+    from recombine.store.stored_run import StoredRun as StoredRun

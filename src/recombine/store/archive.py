@@ -1,96 +1,98 @@
-"""Archives: whole runs, and the records of their studies and sweeps, in one file that is laid out like a store.
+"""Archives: runs, and the records of their studies and sweeps, in one file with the layout of a store.
 
-The last member, archive.json, lists every file with its length, digest and time: an archive that was cut short has none.
+The last member, archive.json, lists every file with its length, hash and time. A truncated archive has no such list.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
 import hashlib
 import io
 import json
 import os
+import shutil
 import tarfile
 import time
 import uuid
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from recombine.errors import BadInput, RecombineError, StoreError
+from recombine.progress import StepCallback, no_progress
 from recombine.store.files import sealed
 from recombine.store.manifest import FORMAT, MANIFEST
 from recombine.store.packed import CHUNK, INDEX, UNREADABLE, kind_of, members
-from recombine.store.removal import Step, silent
 from recombine.store.requests import requests
 from recombine.store.selection import users
 from recombine.store.store import MARKER, Store
 from recombine.store.tags import tags
 
 EARLIEST = 315_619_200.0
-"""Two days into 1980: a zip file knows no earlier time."""
+"""Two days into 1980: zip files have no earlier times."""
 
 LEVEL = 1
-"""Weights hardly become smaller, however long one tries."""
+"""Weights hardly compress, at any level."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Archived:
-    """What went into an archive."""
+    """What an archive contains."""
 
     path: Path
     runs: tuple[str, ...]
     asked: tuple[tuple[str, str], ...]
-    """The studies and sweeps, by kind and name, whose records went along."""
+    """The studies and sweeps, by kind and name, whose records are included."""
     left_out: tuple[str, ...]
-    """Damaged runs: an archive holds sound ones only."""
+    """Damaged runs; an archive has sound runs only."""
     bytes: int
     changed: tuple[str, ...] = ()
-    """Runs that were written to since: they must not be removed."""
+    """Runs that changed in the meantime; they must not be deleted."""
 
 
 Written = dict[str, dict[str, Any]]
-"""The files of an archive by name: length, digest, time."""
+"""The files of an archive by name: length, hash, time."""
 
 
-class _Writer(Protocol):
-    def add(self, name: str, source: IO[bytes], size: int, seconds: float) -> None: ...
-
-    def close(self) -> None: ...
+Writer = Callable[[str, IO[bytes], int, float], None]
+"""Adds a file to an archive: its name, its content, its length and its time in seconds."""
 
 
-class _Zip:
-    def __init__(self, path: Path) -> None:
-        self._file = zipfile.ZipFile(path, "w", compresslevel=LEVEL)
-
-    def add(self, name: str, source: IO[bytes], size: int, seconds: float) -> None:
-        then = time.localtime(max(seconds, EARLIEST))[:6]
-        info = zipfile.ZipInfo(name, then)
-        info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
-        with self._file.open(info, "w", force_zip64=size > 2**31 - 1) as target:
-            while chunk := source.read(CHUNK):
-                target.write(chunk)
-
-    def close(self) -> None:
-        self._file.close()
+@contextlib.contextmanager
+def _writer(path: Path, kind: str) -> Iterator[Writer]:
+    if kind == "zip":
+        with zipfile.ZipFile(path, "w", compresslevel=LEVEL) as file:
+            yield functools.partial(_add_to_zip, file)
+    else:
+        with tarfile.open(path, "w:gz", compresslevel=LEVEL) as file:
+            yield functools.partial(_add_to_tar, file)
 
 
-class _Tar:
-    def __init__(self, path: Path) -> None:
-        self._file = tarfile.open(path, "w:gz", compresslevel=LEVEL)  # noqa: SIM115
-
-    def add(self, name: str, source: IO[bytes], size: int, seconds: float) -> None:
-        info = tarfile.TarInfo(name)
-        info.size, info.mtime = size, seconds
-        self._file.addfile(info, source)
-
-    def close(self) -> None:
-        self._file.close()
+def _add_to_zip(file: zipfile.ZipFile, name: str, source: IO[bytes], size: int, seconds: float) -> None:
+    info = zipfile.ZipInfo(name, time.localtime(max(seconds, EARLIEST))[:6])
+    info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+    with file.open(info, "w", force_zip64=size > 2**31 - 1) as target:
+        shutil.copyfileobj(source, target, CHUNK)
 
 
-def archive(store: Store, path: Path, run_ids: Sequence[str], step: Step = silent) -> Archived:
-    """Write runs to one file, which is read back and compared before it gets its name."""
+def _add_to_tar(file: tarfile.TarFile, name: str, source: IO[bytes], size: int, seconds: float) -> None:
+    info = tarfile.TarInfo(name)
+    info.size, info.mtime = size, seconds
+    file.addfile(info, source)
+
+
+def archive(store: Store, path: Path, run_ids: Sequence[str], step: StepCallback = no_progress) -> Archived:
+    """Write runs to one file. The file is read back and compared before it gets its name.
+
+    Args:
+        store: The store.
+        path: The file to write: .zip, .tar.gz or .tgz.
+        run_ids: The runs.
+        step: Called with the number of runs that are done.
+    """
     kind = kind_of(path)
     if path.exists():
         raise BadInput(f"{path} exists already.", fix="choose another name, or delete it first")
@@ -104,9 +106,7 @@ def archive(store: Store, path: Path, run_ids: Sequence[str], step: Step = silen
     total = 2 * len(sound)
     try:
         asked = _write(store, part, kind, sound, written, lambda done, _: step(done, total))
-        check(
-            part, kind, written, lambda done, all_: step(len(sound) + len(sound) * done // (all_ or 1), total)
-        )
+        check(part, kind, written, lambda done, all_: step(len(sound) + len(sound) * done // (all_ or 1), total))
         os.replace(part, path)
         size = path.stat().st_size
     except OSError as error:
@@ -122,11 +122,10 @@ def archive(store: Store, path: Path, run_ids: Sequence[str], step: Step = silen
 
 
 def _write(
-    store: Store, part: Path, kind: str, run_ids: Sequence[str], written: Written, step: Step
+    store: Store, part: Path, kind: str, run_ids: Sequence[str], written: Written, step: StepCallback
 ) -> tuple[tuple[str, str], ...]:
-    """Fill a file; returns the studies and sweeps whose records went along."""
-    writer: _Writer = _Zip(part) if kind == "zip" else _Tar(part)
-    try:
+    """Fill the file; returns the studies and sweeps whose records are included."""
+    with _writer(part, kind) as writer:
         _put(writer, written, MARKER, json.dumps({"format": FORMAT}).encode())
         for index, run_id in enumerate(run_ids):
             step(index, len(run_ids))
@@ -136,15 +135,13 @@ def _write(
         for name, content in _records(store, whole, set(run_ids)).items():
             _put(writer, written, name, content)
         _put(writer, {}, INDEX, json.dumps({"format": FORMAT, "files": written}).encode())
-    finally:
-        writer.close()
     with open(part, "rb") as file:
         os.fsync(file.fileno())
     return tuple(sorted(whole))
 
 
 def files_of(folder: Path) -> list[Path]:
-    """The files of a run, in the order in which they must be written: what says that others are there comes last."""
+    """The files of a run in the order of writing: records after their tables, the manifest last."""
 
     def rank(path: Path) -> tuple[bool, bool, str]:
         return (path == folder / MANIFEST, path.suffix == ".json", path.as_posix())
@@ -159,7 +156,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def _whole(store: Store, run_ids: set[str]) -> set[tuple[str, str]]:
-    """The studies and sweeps of which all runs that the store holds are among these, by kind and name."""
+    """The studies and sweeps, by kind and name, whose stored runs are all among these."""
     return {
         (kind, name)
         for (kind, name, _), runs in users(store).items()
@@ -168,11 +165,11 @@ def _whole(store: Store, run_ids: set[str]) -> set[tuple[str, str]]:
 
 
 def _records(store: Store, whole: set[tuple[str, str]], run_ids: set[str]) -> dict[str, bytes]:
-    """The files that say what these studies and sweeps are, and the tags of these runs."""
+    """The records of these studies and sweeps, and the tags of these runs, as files."""
     found = {
-        f"requests/{one['request']}-{one['name']}.json": json.dumps(one, indent=1).encode()
-        for one in requests(store)
-        if (one["request"], one["name"]) in whole
+        f"requests/{request['request']}-{request['name']}.json": json.dumps(request, indent=1).encode()
+        for request in requests(store)
+        if (request["request"], request["name"]) in whole
     }
     for kind, name in sorted(whole):
         result = store.path / "studies" / f"{name}.json"
@@ -185,26 +182,22 @@ def _records(store: Store, whole: set[tuple[str, str]], run_ids: set[str]) -> di
     return found
 
 
-def _put(writer: _Writer, written: Written, name: str, content: Path | bytes) -> None:
-    """Add one file and note what it is. The digest is that of the source; the check compares what was written."""
+def _put(writer: Writer, written: Written, name: str, content: Path | bytes) -> None:
+    """Add one file and note its length, hash and time. The check compares these with what was written."""
     if isinstance(content, bytes):
-        writer.add(name, io.BytesIO(content), len(content), time.time())
-        written[name] = {
-            "bytes": len(content),
-            "sha256": hashlib.sha256(content).hexdigest(),
-            "mtime_ns": None,
-        }
+        writer(name, io.BytesIO(content), len(content), time.time())
+        written[name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest(), "mtime_ns": None}
         return
     state = content.stat()
     with open(content, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         file.seek(0)
-        writer.add(name, file, state.st_size, state.st_mtime)
+        writer(name, file, state.st_size, state.st_mtime)
     written[name] = {"bytes": state.st_size, "sha256": digest, "mtime_ns": state.st_mtime_ns}
 
 
-def check(path: Path, kind: str, expected: dict[str, dict[str, Any]], step: Step = silent) -> None:
-    """Read an archive from beginning to end and compare every file with what it should be."""
+def check(path: Path, kind: str, expected: dict[str, dict[str, Any]], step: StepCallback = no_progress) -> None:
+    """Read a whole archive and compare every file with its expected hash."""
     found: dict[str, str] = {}
     try:
         for name, stream in members(path, kind):
@@ -216,7 +209,7 @@ def check(path: Path, kind: str, expected: dict[str, dict[str, Any]], step: Step
     except UNREADABLE as error:
         raise RecombineError(f"The archive {path} cannot be read back: {error}.", fix="try again") from error
     found.pop(INDEX, None)
-    wanted = {name: one["sha256"] for name, one in expected.items()}
+    wanted = {name: entry["sha256"] for name, entry in expected.items()}
     wrong = sorted(name for name in found.keys() | wanted if found.get(name) != wanted.get(name))
     if wrong:
         raise RecombineError(
@@ -226,16 +219,14 @@ def check(path: Path, kind: str, expected: dict[str, dict[str, Any]], step: Step
 
 
 def _changed(store: Store, run_ids: Sequence[str], written: Written) -> tuple[str, ...]:
-    """Runs whose files are no longer those that were archived."""
+    """The runs whose files changed since they were archived."""
     before: dict[str, set[tuple[str, int, int]]] = {run_id: set() for run_id in run_ids}
-    for name, one in written.items():
+    for name, entry in written.items():
         if name.startswith("runs/"):
-            before[name.split("/")[1]].add((name, one["bytes"], one["mtime_ns"]))
+            before[name.split("/")[1]].add((name, entry["bytes"], entry["mtime_ns"]))
 
     def now(run_id: str) -> set[tuple[str, int, int]]:
         files = [(path, path.stat()) for path in files_of(store.folder(run_id))]
-        return {
-            (path.relative_to(store.path).as_posix(), one.st_size, one.st_mtime_ns) for path, one in files
-        }
+        return {(path.relative_to(store.path).as_posix(), stat.st_size, stat.st_mtime_ns) for path, stat in files}
 
     return tuple(run_id for run_id in run_ids if now(run_id) != before[run_id])

@@ -1,4 +1,4 @@
-"""Writing whole files and whole folders, or nothing."""
+"""Atomic writing: a file or folder is complete or does not exist."""
 
 from __future__ import annotations
 
@@ -16,22 +16,19 @@ from recombine.errors import StoreError
 from recombine.writers import abandoned, own_name, part_of
 
 PROBE_BYTES = 65_536
-"""A store in which this little does not fit is full."""
+"""The size of the file that tests whether a store is full."""
 
 
 @contextlib.contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turns errors of the file system into messages that say what to do."""
+    """Turn errors of the file system into messages with a fix."""
     try:
         yield
     except BrokenPipeError:
-        raise  # Somebody stopped reading what we print: not the store's fault.
+        raise  # The reader of our output is gone; the store is fine.
     except OSError as error:
         reasons = {
-            errno.ENOSPC: (
-                "there is no space left on the device",
-                "free some space; what was stored is kept",
-            ),
+            errno.ENOSPC: ("there is no space left on the device", "free some space; what was stored is kept"),
             errno.EDQUOT: ("the disk quota is used up", "free some space; what was stored is kept"),
             errno.EACCES: ("permission denied", "choose a folder that you may write to with --store"),
             errno.EPERM: ("permission denied", "choose a folder that you may write to with --store"),
@@ -44,8 +41,8 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def write_json(path: Path, value: Any, temporary: Path | None = None) -> None:
-    """Write a JSON file whole: a reader sees the old one or the new one. Half of it is only ever in `temporary`."""
-    part = part_of(path) if temporary is None else temporary_place(temporary)
+    """Write a JSON file atomically: a reader sees the old one or the new one. The half-written one is in `temporary`."""
+    part = part_of(path) if temporary is None else temporary_path(temporary)
     try:
         with open(part, "w") as file:
             json.dump(value, file, indent=1, allow_nan=False)
@@ -65,27 +62,27 @@ def read_json(path: Path) -> Any:
 
 
 SEAL = "seal"
-"""Under this name a record holds the hash of the rest of it."""
+"""The key under which a record holds the hash of the rest."""
 
 
 class NewerFormat(StoreError):
-    """Written by a newer version of recombine: not damaged, and not to be touched by this one."""
+    """Written by a newer version of recombine. It is not damaged, and this version leaves it alone."""
 
 
 def sealed(record: dict[str, Any]) -> dict[str, Any]:
-    """A record that shows whether it is as it was written. Numbers that JSON cannot hold become None."""
+    """Add a hash that shows whether the record changed. Numbers that JSON cannot hold become None."""
     record = finite({name: value for name, value in record.items() if name != SEAL})
     return record | {SEAL: _seal(record)}
 
 
 def _seal(record: dict[str, Any]) -> str:
-    # As it will be read: with names that are text, and lists.
+    # As JSON reads it back: names are text, tuples are lists.
     text = json.dumps(json.loads(json.dumps(record)), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """Read a JSON file that is a record; StoreError if it is not as it was written. Old records have no seal."""
+    """Read a record; StoreError if it changed since it was written. Old records have no hash."""
     record = read_json(path)
     if not isinstance(record, dict):
         raise StoreError(f"{path} is damaged: it is not a record.")
@@ -100,7 +97,7 @@ def size_of(path: Path) -> int | None:
     try:
         return path.stat().st_size if path.is_file() else None
     except OSError:
-        return None  # Moved away between the two questions.
+        return None  # Moved away in between.
 
 
 def sha256_of(path: Path) -> str:
@@ -109,16 +106,16 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def temporary_place(temporary: Path) -> Path:
-    """A new name among what is being written or thrown away: `reclaim` sees from it whose process it is."""
+def temporary_path(temporary: Path) -> Path:
+    """A new path for something that is being written or deleted. Its name tells `reclaim` the process."""
     temporary.mkdir(parents=True, exist_ok=True)
     return temporary / own_name()
 
 
 @contextlib.contextmanager
 def new_folder(temporary: Path, final: Path) -> Iterator[Path]:
-    """A folder to fill, which then becomes `final` in one step. If somebody else was first, theirs stays."""
-    folder = temporary_place(temporary)
+    """A folder to fill, which becomes `final` in one step. If another process was first, its folder stays."""
+    folder = temporary_path(temporary)
     folder.mkdir()
     try:
         yield folder
@@ -133,8 +130,8 @@ def new_folder(temporary: Path, final: Path) -> Iterator[Path]:
 
 
 def check_writable(folder: Path) -> None:
-    """Write a little and take it away again; raises OSError where that is not possible."""
-    probe = temporary_place(folder).with_suffix(".probe")
+    """Write a small file and delete it; raises OSError if this is impossible."""
+    probe = temporary_path(folder).with_suffix(".probe")
     try:
         with open(probe, "wb") as file:
             file.write(bytes(PROBE_BYTES))
@@ -145,25 +142,25 @@ def check_writable(folder: Path) -> None:
 
 
 def reclaim(store: Path) -> int:
-    """Remove what this machine's dead processes left half-written; returns how many files and folders.
+    """Delete what dead processes of this machine left half-written; returns the number of files and folders.
 
-    What other machines that share the store are writing is left alone: their processes cannot be seen from here.
+    Files of other machines that share the store stay, because their processes cannot be seen from here.
     """
     parts = [*store.glob("*.part"), *(store / "checkpoints").glob("*.part")]
     temporary = store / "temporary"
     left = [*parts, *(temporary.iterdir() if temporary.is_dir() else ())]
     removed = 0
-    for place in filter(abandoned, left):
-        if place.is_dir():
-            shutil.rmtree(place, ignore_errors=True)
+    for entry in filter(abandoned, left):
+        if entry.is_dir():
+            shutil.rmtree(entry, ignore_errors=True)
         else:
-            place.unlink(missing_ok=True)
+            entry.unlink(missing_ok=True)
         removed += 1
     return removed
 
 
 def finite(value: Any) -> Any:
-    """The value with numbers that JSON cannot hold replaced by None."""
+    """Replace numbers that JSON cannot hold by None."""
     if isinstance(value, dict):
         return {name: finite(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,7 +1,7 @@
-"""A run's manifest: what the run is, how it ended, and how its files look when they are whole.
+"""A run's manifest: what the run is, how it ended, and the lengths and hashes of its files.
 
-The weights repeat in a note what does not depend on the machine's mood (not the seconds), with the curves: a manifest
-or a table of curves that is lost can be made anew from them, bit for bit.
+A note in the weights repeats the curves and all of the manifest but the times. A lost manifest or table of curves can be
+made again from this note, bit for bit.
 """
 
 from __future__ import annotations
@@ -17,50 +17,34 @@ from recombine.errors import StoreError
 from recombine.store.files import NewerFormat, read_record, sealed, sha256_of, size_of
 from recombine.store.provenance import now, provenance, threads
 from recombine.training.checkpoint import read_arrays
-from recombine.training.train import Outcome
+from recombine.training.outcome import Outcome
 
 FORMAT = 1
 
 MANIFEST, WEIGHTS, CURVES = "manifest.json", "weights.safetensors", "curves.parquet"
 
 KEYS = frozenset(
-    {
-        "run",
-        "status",
-        "failed_at",
-        "config",
-        "steps",
-        "seconds",
-        "compile_seconds",
-        "reached",
-        "files",
-        "plan",
-    }
+    {"run", "status", "failed_at", "config", "steps", "seconds", "compile_seconds", "reached", "files", "plan"}
 )
 
 CURVES_SCHEMA = pa.schema(
-    {
-        "step": pa.int64(),
-        "loss": pa.float64(),
-        "score_in": pa.float64(),
-        "score_held_out": pa.float64(),
-    }
+    {"step": pa.int64(), "loss": pa.float64(), "score_in": pa.float64(), "score_held_out": pa.float64()}
 )
-"""Written out, as a network that was not trained has no curve to tell it from."""
+"""Explicit, because a network that was not trained has an empty curve."""
 
 
 def write_curves(path: Path, curves: list[dict[str, float]]) -> None:
-    """Scores over steps, as a table."""
+    """Write scores over steps as a table."""
     columns = []
     for name, kind in zip(CURVES_SCHEMA.names, CURVES_SCHEMA.types, strict=True):
         values = np.array([point[name] for point in curves], kind.to_pandas_dtype())
-        # Made of the bytes themselves: any other way Arrow loads pandas first, which takes longer than many a run.
+        # From the bytes themselves: in any other way Arrow loads pandas first, which takes longer than a short run.
         columns.append(pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)]))
     pq.write_table(pa.Table.from_arrays(columns, schema=CURVES_SCHEMA), path)
 
 
 def essence(outcome: Outcome) -> dict[str, Any]:
-    """What the weights repeat. Equal runs under an equal plan say the same, so that their files are equal."""
+    """The note in the weights. Equal runs under an equal plan have equal notes, so that their files are equal."""
     config = outcome.config
     return {
         "run": config.run_id,
@@ -74,11 +58,11 @@ def essence(outcome: Outcome) -> dict[str, Any]:
 
 
 def _plan(outcome: Outcome) -> dict[str, Any]:
-    plan: dict[str, Any] = {"lanes": outcome.lanes, "threads": threads()}
+    plan: dict[str, Any] = {"lanes": outcome.stack_size, "threads": threads()}
     if outcome.devices > 1:
         plan["devices"] = outcome.devices
     # Only where memory was short on the way.
-    return plan | ({"lanes_before": list(outcome.lanes_before)} if outcome.lanes_before else {})
+    return plan | ({"lanes_before": list(outcome.earlier_stack_sizes)} if outcome.earlier_stack_sizes else {})
 
 
 def manifest_of(outcome: Outcome, folder: Path) -> dict[str, Any]:
@@ -99,7 +83,7 @@ def manifest_of(outcome: Outcome, folder: Path) -> dict[str, Any]:
 
 
 def with_files(manifest: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """With its files: their lengths, as a file that was cut short is seen without reading it, and their hashes."""
+    """Add the lengths of the files, which show a truncated file without reading it, and their hashes."""
     files = [folder / name for name in (CURVES, WEIGHTS) if (folder / name).is_file()]
     described = {
         "format": FORMAT,
@@ -110,7 +94,7 @@ def with_files(manifest: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a run's folder; StoreError if it is not sound. The files themselves are not looked at."""
+    """Read the manifest of a run's folder. A damaged one raises StoreError. The other files are not checked."""
     manifest = read_record(folder / MANIFEST)
     written = manifest.get("format", FORMAT)
     if isinstance(written, int) and written > FORMAT:
@@ -124,7 +108,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _shaped(manifest: dict[str, Any]) -> bool:
-    """Whether the parts that tables rely on are there. (Old manifests have no seal.)"""
+    """Whether the manifest has what tables need. Old manifests have no seal."""
     files, config = manifest["files"], manifest["config"]
     family = config.get("family") if isinstance(config, dict) else None
     return (
@@ -137,33 +121,33 @@ def _shaped(manifest: dict[str, Any]) -> bool:
 
 
 def wrong_lengths(folder: Path, manifest: dict[str, Any]) -> dict[str, str]:
-    """The run's files that are missing or of another length, with what is wrong. Quick: nothing is read."""
-    found = {}
+    """The run's files that are missing or have a wrong length, with the problem. Quick, because nothing is read."""
+    wrong = {}
     for name, size in manifest["files"].items():
         length = size_of(folder / name)
         if length != size:
-            found[name] = "missing" if length is None else f"{length} bytes long instead of {size}"
-    return found
+            wrong[name] = "missing" if length is None else f"{length} bytes long instead of {size}"
+    return wrong
 
 
 def wrong_files(folder: Path, manifest: dict[str, Any]) -> dict[str, str]:
-    """The run's files that are not as they were written, with what is wrong. Reads them all."""
-    found = wrong_lengths(folder, manifest)
-    for name in manifest["files"].keys() - found.keys():
+    """The run's files that changed since they were written, with the problem. Reads all files."""
+    wrong = wrong_lengths(folder, manifest)
+    for name in manifest["files"].keys() - wrong.keys():
         expected = manifest.get("sha256", {}).get(name)
         if expected is not None:
             if sha256_of(folder / name) != expected:
-                found[name] = "not the file that was written"
+                wrong[name] = "not the file that was written"
             continue
         try:
             read_arrays(folder / name) if name == WEIGHTS else pq.read_table(folder / name)
         except (StoreError, pa.ArrowException, OSError, ValueError):
-            found[name] = "not readable"
-    return found
+            wrong[name] = "not readable"
+    return wrong
 
 
 def rebuilt(folder: Path) -> tuple[dict[str, Any], list[dict[str, float]]]:
-    """A manifest but for its files, and the curves, from the note in the weights; StoreError where there is none."""
+    """Make a manifest (without its files) and the curves from the note in the weights; StoreError if there is none."""
     _, note = read_arrays(folder / WEIGHTS)
     curves = note.pop("curves", None)
     if note.get("run") != folder.name or not isinstance(curves, list):
@@ -171,7 +155,7 @@ def rebuilt(folder: Path) -> tuple[dict[str, Any], list[dict[str, float]]]:
     return note | {
         "status": "complete",
         "failed_at": None,
-        # Not known any more.
+        # Unknown.
         "seconds": None,
         "compile_seconds": None,
         "provenance": {"time": now(), "made_anew": "from the weights"},

@@ -1,4 +1,4 @@
-"""Measurements in a run's folder: NAME.parquet, the table, and NAME.json, which says that it is there and whole."""
+"""Measurements in a run's folder: the table NAME.parquet and the record NAME.json, which is written last."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from recombine.errors import StoreError
 from recombine.probes.base import Measured, Measurement
-from recombine.store.files import read_record, sealed, sha256_of, size_of, temporary_place, write_json
+from recombine.store.files import read_record, sealed, sha256_of, size_of, temporary_path, write_json
 from recombine.store.provenance import provenance
 
 
@@ -26,7 +26,7 @@ def read_measurement(folder: Path, name: str) -> dict[str, Any] | None:
         record = read_record(place)
     except StoreError as error:
         if not place.is_file():
-            return None  # Somebody moved it away between the two questions.
+            return None  # Another process moved it away in between.
         raise StoreError(f"The measurement {error.message}") from error
     measurement, summary = record.get("measurement"), record.get("summary")
     kind = measurement.get("kind") if isinstance(measurement, dict) else None
@@ -42,9 +42,7 @@ def check_table(folder: Path, name: str, record: dict[str, Any]) -> None:
     place = folder / f"{name}.parquet"
     if "sha256" in record:
         if sha256_of(place) != record["sha256"]:
-            raise StoreError(
-                f"The measurement {place} is damaged: its table is not the one that was written."
-            )
+            raise StoreError(f"The measurement {place} is damaged: its table is not the one that was written.")
         return
     try:
         pq.read_table(place)
@@ -58,16 +56,16 @@ def names_of(folder: Path, chosen: Sequence[Measurement] | None) -> list[str]:
     found = [path for path in folder.glob("*.json") if wanted is None or path.stem in wanted]
     times: dict[str, int] = {}
     for path in found:
-        with contextlib.suppress(OSError):  # Somebody may move a damaged one away meanwhile.
+        with contextlib.suppress(OSError):  # Another process may move a damaged one away.
             times[path.stem] = path.stat().st_mtime_ns
     return sorted(times, key=lambda name: (times[name], name))
 
 
 def write_measurement(folder: Path, measurement: Measurement, measured: Measured, temporary: Path) -> None:
-    """The table first, then the file that says it is there. Half of either is only ever in `temporary`."""
+    """Write the table, then the record. Half-written files are in `temporary`."""
     folder.mkdir(exist_ok=True)
     place = folder / f"{measurement.name}.parquet"
-    part = temporary_place(temporary)
+    part = temporary_path(temporary)
     try:
         pq.write_table(pa.table(measured.columns), part, compression="zstd")
         size, digest = part.stat().st_size, sha256_of(part)
@@ -78,7 +76,7 @@ def write_measurement(folder: Path, measurement: Measurement, measured: Measured
         "measurement": measurement.model_dump(mode="json"),
         "version": measurement.version,
         "summary": measured.summary,
-        # A table that was cut short is seen without reading it.
+        # Shows a truncated table without reading it.
         "bytes": size,
         "sha256": digest,
         "provenance": provenance(),

@@ -1,4 +1,4 @@
-"""Taking in other stores and archives: runs by their names, the first wins; measurements, records and tags are united."""
+"""Merging other stores and archives: an existing run stays; measurements, records and tags are added."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from recombine.errors import BadInput, StoreError
+from recombine.progress import StepCallback, no_progress
 from recombine.store.archive import files_of
-from recombine.store.files import SEAL, explained, new_folder, read_record, temporary_place, write_json
+from recombine.store.files import SEAL, explained, new_folder, read_record, temporary_path, write_json
 from recombine.store.manifest import WEIGHTS
 from recombine.store.measurements import names_of, read_measurement
 from recombine.store.packed import unpacked
-from recombine.store.removal import Step, silent
 from recombine.store.setting_aside import set_aside
 from recombine.store.store import Store, check_marker
 from recombine.store.tags import add_tag, tags
@@ -26,41 +26,45 @@ from recombine.store.tags import add_tag, tags
 
 @dataclasses.dataclass
 class Merged:
-    """What came of a merge."""
+    """The result of a merge."""
 
     runs: list[str] = dataclasses.field(default_factory=list)
-    """Runs that were taken in."""
+    """New runs."""
     known: int = 0
-    """Runs that were there already, with the same weights."""
+    """Runs that the store had already, with the same weights."""
     measurements: int = 0
-    """Measurements that were added to such runs."""
+    """New measurements of such runs."""
     records: list[str] = dataclasses.field(default_factory=list)
-    """Records of studies and sweeps that were taken in."""
+    """New records of studies and sweeps."""
     tags: int = 0
     """Tags given to runs."""
     conflicts: list[str] = dataclasses.field(default_factory=list)
-    """What was kept out, in words."""
+    """What was not merged, in words."""
     problems: list[str] = dataclasses.field(default_factory=list)
-    """What could not be read of the other store."""
+    """What could not be read in the other store."""
 
 
-def merge(store: Store, other: Path, step: Step = silent) -> Merged:
-    """Take in a store (a folder) or an archive. Doing so again changes nothing."""
+def merge(store: Store, other: Path, step: StepCallback = no_progress) -> Merged:
+    """Merge a store (a folder) or an archive into a store. A second merge changes nothing.
+
+    Args:
+        store: The store that grows.
+        other: The folder of a store, or an archive.
+        step: Called with the number of runs that are done.
+    """
     with explained(store.path):
         if other.is_file():
             with unpacked(other, store.path / "temporary", step) as folder:
                 return _merge(store, Store(folder, create=False), step)
         if not other.exists():
-            raise BadInput(
-                f"There is no store or archive {other}.", fix="name a folder, or a .zip or .tar.gz file"
-            )
+            raise BadInput(f"There is no store or archive {other}.", fix="name a folder, or a .zip or .tar.gz file")
         if other.samefile(store.path):
             raise BadInput(f"{other} is the store itself.", fix="name another")
         return _merge(store, Store(other, create=False), step)
 
 
-def _merge(store: Store, other: Store, step: Step) -> Merged:
-    check_marker(other.path)  # Of a newer format this recombine cannot tell what is whole.
+def _merge(store: Store, other: Store, step: StepCallback) -> Merged:
+    check_marker(other.path)  # In a newer format this version cannot tell what is damaged.
     merged = Merged()
     run_ids = other.run_ids()
     for index, run_id in enumerate(run_ids):
@@ -97,7 +101,7 @@ def _take_run(store: Store, other: Store, run_id: str, merged: Merged) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """With its time, by which measurements are ordered; on the disk before what says that it is there."""
+    """Copy a file with its time, which orders measurements, and wait until it is on the disk."""
     target.parent.mkdir(exist_ok=True)
     shutil.copyfile(source, target)
     shutil.copystat(source, target)
@@ -106,32 +110,32 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _difference(store: Store, other: Store, run_id: str) -> str | None:
-    """In what a run of two stores differs, though it should be the same; None if in nothing that counts."""
+    """How a run differs between two stores, in words; None if it is the same run."""
     mine, theirs = store.load(run_id).manifest, other.load(run_id).manifest
     for name in ("status", "failed_at"):
         if mine[name] != theirs[name]:
             return f"ended otherwise ({name} {theirs[name]!r} instead of {mine[name]!r})"
     if mine["status"] != "complete":
         return None
-    one, two = (place.folder(run_id) / WEIGHTS for place in (store, other))
-    if one.read_bytes() == two.read_bytes():
+    mine_file, their_file = (side.folder(run_id) / WEIGHTS for side in (store, other))
+    if mine_file.read_bytes() == their_file.read_bytes():
         return None
     try:
-        return None if _equal(load_file(one), load_file(two)) else "has other weights"
+        return None if _equal(load_file(mine_file), load_file(their_file)) else "has other weights"
     except (SafetensorError, OSError):
         return "has weights that cannot be read, or those here cannot"
 
 
-def _equal(one: dict[str, Any], two: dict[str, Any]) -> bool:
-    return one.keys() == two.keys() and all(
-        one[name].dtype == two[name].dtype and np.array_equal(one[name], two[name], equal_nan=True)
-        for name in one
+def _equal(first: dict[str, Any], second: dict[str, Any]) -> bool:
+    return first.keys() == second.keys() and all(
+        first[name].dtype == second[name].dtype and np.array_equal(first[name], second[name], equal_nan=True)
+        for name in first
     )
 
 
 def _take_measurements(store: Store, other: Store, run_id: str) -> int:
-    """Those that the run here does not have; the table first, then the file that says it is there."""
-    here, there = (place.folder(run_id) / "measurements" for place in (store, other))
+    """Copy the measurements that the run lacks: the table first, then the record."""
+    here, there = (side.folder(run_id) / "measurements" for side in (store, other))
     taken = 0
     for name in names_of(there, None):
         if not _is_sound(other, there, name) or _is_sound(store, here, name):
@@ -139,7 +143,7 @@ def _take_measurements(store: Store, other: Store, run_id: str) -> int:
         here.mkdir(exist_ok=True)
         for damaged in here.glob(f"{name}.*"):
             set_aside(store.path, damaged, f"{run_id}-{damaged.name}", "The measurement is damaged.")
-        folder = temporary_place(store.path / "temporary")
+        folder = temporary_path(store.path / "temporary")
         try:
             for ending in (".parquet", ".json"):
                 _copy(there / f"{name}{ending}", folder / f"{name}{ending}")
@@ -160,16 +164,16 @@ def _is_sound(store: Store, folder: Path, name: str) -> bool:
 
 def _take_records(store: Store, other: Store, folder: str, merged: Merged) -> None:
     for path in sorted((other.path / folder).glob("*.json")):
-        place = store.path / folder / path.name
+        target = store.path / folder / path.name
         try:
             record = read_record(path)
-            known = read_record(place) if place.exists() else None
+            known = read_record(target) if target.exists() else None
         except StoreError as error:
             other.report(str(error))
             continue
         if known is None:
-            place.parent.mkdir(exist_ok=True)
-            write_json(place, record, store.path / "temporary")
+            target.parent.mkdir(exist_ok=True)
+            write_json(target, record, store.path / "temporary")
             merged.records.append(path.stem)
         elif _meaning(record) != _meaning(known):
             merged.conflicts.append(
@@ -178,5 +182,5 @@ def _take_records(store: Store, other: Store, folder: str, merged: Merged) -> No
 
 
 def _meaning(record: dict[str, Any]) -> dict[str, Any]:
-    """A record without when and where it was made."""
+    """A record without its time and machine."""
     return {name: value for name, value in record.items() if name not in ("provenance", "time", SEAL)}

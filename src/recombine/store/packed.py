@@ -1,4 +1,4 @@
-"""Reading archives safely: only plain files with names that a store has, checked before anything is written."""
+"""Reading archives safely: only ordinary files with names of a store, checked before anything is written."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from recombine.errors import BadInput
-from recombine.store.files import temporary_place
+from recombine.progress import StepCallback, no_progress
+from recombine.store.files import temporary_path
 from recombine.store.manifest import FORMAT
-from recombine.store.removal import Step, silent
 from recombine.store.store import MARKER
 
 INDEX = "archive.json"
@@ -31,7 +31,7 @@ ALLOWED = re.compile(
     rf"{re.escape(MARKER)}|{re.escape(INDEX)}|runs/[0-9a-f]{{16}}(?:/{_PART}){{1,4}}"
     r"|(?:studies|requests|tags)/[A-Za-z0-9][A-Za-z0-9._-]*\.json"
 )
-"""The names of a store's files; no other is unpacked."""
+"""The names of a store's files; no others are unpacked."""
 
 UNREADABLE = (
     EOFError,
@@ -42,13 +42,13 @@ UNREADABLE = (
     NotImplementedError,  # A compression that Python does not know.
     RuntimeError,  # A password.
 )
-"""What Python raises at archives that are damaged or of a strange kind."""
+"""What Python raises for damaged or unknown archives."""
 
 CHUNK = 1 << 20
 
 
 def kind_of(path: Path) -> str:
-    """`zip` or `tar`, by a file's name."""
+    """The kind of an archive, `zip` or `tar`, by its name."""
     for ending, kind in ENDINGS.items():
         if path.name.lower().endswith(ending):
             return kind
@@ -56,7 +56,7 @@ def kind_of(path: Path) -> str:
 
 
 def members(path: Path, kind: str) -> Iterator[tuple[str, IO[bytes]]]:
-    """The files of an archive, one after the other, each to be read before the next. BadInput for anything else in it."""
+    """The files of an archive, each to be read before the next. Anything that is not a file of a store raises BadInput."""
     seen = set[str]()
     if kind == "zip":
         with zipfile.ZipFile(path) as file:
@@ -76,7 +76,7 @@ def members(path: Path, kind: str) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _check_name(path: Path, name: str, *, plain: bool, seen: set[str]) -> None:
-    """Folders, links, devices, and names that lead elsewhere are not what recombine writes."""
+    """Refuse folders, links, devices and paths that lead elsewhere: recombine writes none of them."""
     if not plain or not ALLOWED.fullmatch(name) or name in seen:
         raise BadInput(
             f"{path} holds {name!r}, which no archive of recombine does. Nothing was taken from it.",
@@ -86,62 +86,60 @@ def _check_name(path: Path, name: str, *, plain: bool, seen: set[str]) -> None:
 
 
 @contextlib.contextmanager
-def unpacked(path: Path, temporary: Path, step: Step = silent) -> Iterator[Path]:
-    """An archive as a folder laid out like a store, for as long as it is needed.
+def unpacked(path: Path, temporary: Path, step: StepCallback = no_progress) -> Iterator[Path]:
+    """Unpack an archive into a temporary folder with the layout of a store.
 
-    It lies among a store's temporary folders: what a killed process leaves is cleared away by the next.
+    The next process deletes what a killed one leaves.
     """
     kind = kind_of(path)
-    folder = temporary_place(temporary)
+    folder = temporary_path(temporary)
     try:
         folder.mkdir()
         try:
             index = _unpack(path, kind, folder, step)
         except UNREADABLE as error:
             raise BadInput(f"The archive {path} cannot be read: {error}.", fix="copy it again") from error
-        for name, one in index.items():
-            if one["mtime_ns"] is not None:  # The order of measurements goes by time.
-                os.utime(folder / name, ns=(one["mtime_ns"], one["mtime_ns"]))
+        for name, entry in index.items():
+            if entry["mtime_ns"] is not None:  # Measurements are ordered by time.
+                os.utime(folder / name, ns=(entry["mtime_ns"], entry["mtime_ns"]))
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _unpack(path: Path, kind: str, folder: Path, step: Step) -> dict[str, dict[str, Any]]:
-    """Write all files out and compare them with the archive's own list, which is returned."""
-    found: dict[str, tuple[int, str]] = {}
+def _unpack(path: Path, kind: str, folder: Path, step: StepCallback) -> dict[str, dict[str, Any]]:
+    """Unpack all files and compare them with the archive's list, which is returned."""
+    unpacked_files: dict[str, tuple[int, str]] = {}
     for name, stream in members(path, kind):
-        step(len(found), None)
-        place = folder / name
-        place.parent.mkdir(parents=True, exist_ok=True)
+        step(len(unpacked_files), None)
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
         digest, size = hashlib.sha256(), 0
-        with open(place, "xb") as file:
+        with open(target, "xb") as file:
             while chunk := stream.read(CHUNK):
                 digest.update(chunk)
                 size += len(chunk)
                 file.write(chunk)
-        found[name] = (size, digest.hexdigest())
-    if INDEX not in found:
+        unpacked_files[name] = (size, digest.hexdigest())
+    if INDEX not in unpacked_files:
         raise BadInput(f"The archive {path} is not whole: its list is missing.", fix="copy it again")
-    found.pop(INDEX)
+    unpacked_files.pop(INDEX)
     index = _index(path, folder / INDEX)
-    if {name: (one["bytes"], one["sha256"]) for name, one in index.items()} != found:
+    if {name: (entry["bytes"], entry["sha256"]) for name, entry in index.items()} != unpacked_files:
         raise BadInput(f"The archive {path} is damaged: it does not match its own list.", fix="copy it again")
     return index
 
 
-def _index(path: Path, place: Path) -> dict[str, dict[str, Any]]:
+def _index(path: Path, target: Path) -> dict[str, dict[str, Any]]:
     try:
-        record = json.loads(place.read_text())
+        record = json.loads(target.read_text())
         known, files = record["format"], record["files"]
         sound = all(
-            {"bytes", "sha256"} <= one.keys() and isinstance(one["mtime_ns"], int | None)
-            for one in files.values()
+            {"bytes", "sha256"} <= entry.keys() and isinstance(entry["mtime_ns"], int | None)
+            for entry in files.values()
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadInput(
-            f"The archive {path} is damaged: its list cannot be read.", fix="copy it again"
-        ) from error
+        raise BadInput(f"The archive {path} is damaged: its list cannot be read.", fix="copy it again") from error
     if known != FORMAT:
         raise BadInput(
             f"The archive {path} has format {known!r}; this recombine knows {FORMAT}.",

@@ -1,4 +1,4 @@
-"""Where a result came from: versions, machine, execution plan. No host names, no paths, no users."""
+"""The origin of a result: versions and machine. No host names, paths or user names."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ PACKAGES = ("recombine", "jax", "jaxlib", "equinox", "optax", "numpy", "scipy")
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """The versions of what computes."""
-    found = {"python": platform.python_version()}
+    """The versions of Python and of the packages that compute."""
+    installed = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
-            found[package] = metadata.version(package)
+            installed[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
-            found[package] = "not installed"
-    return found
+            installed[package] = "not installed"
+    return installed
 
 
 @functools.cache
 def machine() -> dict[str, Any]:
-    """What the numbers were computed on."""
+    """The machine and device that compute."""
     import jax
 
     device = jax.devices()[0]
@@ -51,7 +51,7 @@ def _processor() -> str:
 
 
 def threads() -> int:
-    """Cores that this process may use: part of the execution plan, for sums are cut by threads."""
+    """Cores that this process may use. They are part of the execution plan, because threads split sums."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -61,5 +61,5 @@ def now() -> str:
 
 
 def provenance() -> dict[str, Any]:
-    """All of it."""
+    """Time, versions and machine."""
     return {"time": now(), "versions": versions(), "machine": machine()}

@@ -1,7 +1,7 @@
-"""Runs in an object store (`s3://`, `gs://`, `file://`, whatever fsspec opens), for machines that share no folder.
+"""Runs in an object store (`s3://`, `gs://`, `file://`: whatever fsspec opens), for machines that share no folder.
 
-The same names as in a store's folder. Files are sent one by one and the manifest last: a run is there when its
-manifest is there. Tables are made from a folder, so runs are fetched into one.
+Names are the same as in a store's folder. The manifest is sent last, so a run exists when its manifest exists. Tables
+need a folder, so runs are fetched into one.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from recombine.errors import BadInput, StoreError
+from recombine.errors import BadInput, MissingPackage, StoreError
 from recombine.probes.base import Measured, Measurement
 from recombine.store.files import new_folder, read_json, size_of
 from recombine.store.store import Store
-from recombine.training.train import Outcome
+from recombine.training.outcome import Outcome
 
 MANIFEST = "manifest.json"
 MEASUREMENTS = "measurements"
 
 
 class Remote:
-    """An address under which runs are kept."""
+    """An address in an object store with runs."""
 
     def __init__(self, url: str) -> None:
         try:
             from fsspec.core import url_to_fs
         except ImportError as error:
-            raise BadInput(
+            raise MissingPackage(
                 "Object stores need a package that is not installed.", fix='pip install "recombine[ray]"'
             ) from error
         self.url = url
@@ -39,9 +39,7 @@ class Remote:
         try:
             self._files, self._root = url_to_fs(url)
         except (ImportError, ValueError) as error:
-            raise BadInput(
-                f"The object store {url} cannot be opened: {error}", fix="e.g. s3://bucket/runs"
-            ) from error
+            raise BadInput(f"The object store {url} cannot be opened: {error}", fix="e.g. s3://bucket/runs") from error
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
@@ -57,32 +55,31 @@ class Remote:
         return "/".join([self._root.rstrip("/"), "runs", *parts])
 
     def _names(self, *parts: str) -> set[str]:
-        """What lies at a place; nothing if there is no such place."""
+        """The names in a folder; empty if it does not exist."""
         self._files.invalidate_cache()
         try:
             return {
-                str(path).rstrip("/").rpartition("/")[2]
-                for path in self._files.ls(self._place(*parts), detail=False)
+                str(path).rstrip("/").rpartition("/")[2] for path in self._files.ls(self._place(*parts), detail=False)
             }
         except FileNotFoundError:
             return set()
 
     def manifest(self, run_id: str) -> dict[str, Any] | None:
-        """The manifest of a run; None if the run is not (or not wholly) there."""
+        """The manifest of a run; None if the run is missing or incomplete."""
         try:
-            found = json.loads(self._files.cat_file(self._place(run_id, MANIFEST)))
+            manifest = json.loads(self._files.cat_file(self._place(run_id, MANIFEST)))
         except (FileNotFoundError, ValueError):
             return None
-        return found if isinstance(found, dict) and isinstance(found.get("files"), dict) else None
+        return manifest if isinstance(manifest, dict) and isinstance(manifest.get("files"), dict) else None
 
     def __contains__(self, run_id: str) -> bool:
         with self._explained():
             return self.manifest(run_id) is not None
 
-    # There
+    # Sending
 
     def send(self, store: Store, run_id: str) -> None:
-        """Send a run of a store and its measurements, unless it is there already. The manifest goes last."""
+        """Send a run and its measurements, unless they are there already. The manifest goes last."""
         folder = store.folder(run_id)
         with self._explained():
             if self.manifest(run_id) is None:
@@ -109,10 +106,10 @@ class Remote:
         self._files.makedirs(self._place(*place[:-1]), exist_ok=True)
         self._files.put_file(str(path), self._place(*place))
 
-    # And back
+    # Fetching
 
     def fetch(self, store: Store, run_ids: Iterable[str]) -> int:
-        """Bring those of these runs (and measurements) that are there into a store; returns how many runs came."""
+        """Fetch those of these runs, and their measurements, that exist; returns the number of new runs."""
         came = 0
         with self._explained():
             there = self._names()
@@ -167,7 +164,7 @@ def _whole(record: Path) -> bool:
 
 
 class UploadingStore(Store):
-    """A folder whose runs and measurements are sent to an object store the moment they are made."""
+    """A store that sends each new run and measurement to an object store."""
 
     def __init__(self, path: str | os.PathLike[str], remote: Remote) -> None:
         super().__init__(path)

@@ -1,26 +1,18 @@
-"""Reading every byte of a store, and mending what can be mended. What cannot is moved to set-aside/; nothing is deleted.
+"""Checking every byte of a store, and repairing it. What cannot be repaired is moved to set-aside/; nothing is deleted.
 
-What is lost in this way is made again by the next sweep: runs follow from their configurations, and equal plans give
-equal bits.
+The next sweep makes lost runs again: runs follow from their configurations, and equal plans give equal bits.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from recombine.errors import StoreError
-from recombine.store.files import (
-    NewerFormat,
-    explained,
-    read_record,
-    reclaim,
-    temporary_place,
-    write_json,
-)
+from recombine.progress import StepCallback, no_progress
+from recombine.store.files import NewerFormat, explained, read_record, reclaim, temporary_path, write_json
 from recombine.store.manifest import (
     CURVES,
     FORMAT,
@@ -39,43 +31,41 @@ from recombine.store.stored_run import StoredRun
 from recombine.training.checkpoint import read_arrays
 
 SETTLED_SECONDS = 600.0
-"""A table whose record does not come within this time was left by a process that died."""
+"""A table without a record for longer than this was left by a process that died."""
 
 RECORDS = ("studies", "requests", "tags")
 """Folders of records, one JSON file each."""
 
-Step = Callable[[int, int], None]
-"""Told how much of how much was looked at."""
-
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """Something that was not as it should be."""
+    """A problem in a store."""
 
     place: str
-    """Where, below the store."""
+    """The path, relative to the store."""
     problem: str
+    """The problem, in words."""
     done: str
-    """What was done about it, or would be."""
+    """What was done, or would be done without --dry-run."""
     remains: bool
-    """Whether it is still there."""
+    """Whether the problem remains."""
 
 
 class Examination:
-    """Looks at everything in a store; unless told only to look, mends what it finds."""
+    """Checks everything in a store, and repairs it unless `repair` is false."""
 
-    def __init__(self, path: Path, *, repair: bool = True, step: Step | None = None) -> None:
+    def __init__(self, path: Path, *, repair: bool = True, step: StepCallback = no_progress) -> None:
         if not path.is_dir() or not is_store(path):
-            Store(path, create=False)  # Says what is wrong with the place.
+            Store(path, create=False)  # Raises the error that says what is wrong.
         self.path = path
         self.repair = repair
         self.findings: list[Finding] = []
         self.runs = 0
-        """Sound runs, when all is done."""
-        self._step = step or (lambda done, total: None)
+        """The number of sound runs, after `run`."""
+        self._step = step
 
     def run(self) -> list[Finding]:
-        """Look at everything."""
+        """Check everything; returns the problems."""
         with explained(self.path):
             self._marker()
             if self.repair and (left := reclaim(self.path)):
@@ -100,7 +90,7 @@ class Examination:
         self.findings.append(Finding(where, problem, done, remains))
 
     def _set_aside(self, place: Path, problem: str, *, name: str | None = None) -> None:
-        """Move something out of the way."""
+        """Move something to `set-aside/`."""
         if self.repair:
             set_aside(self.path, place, name or place.name, problem)
         self._note(place, problem, "set aside")
@@ -121,7 +111,7 @@ class Examination:
     # Runs
 
     def _run(self, folder: Path) -> bool:
-        """Look at a run; whether it is sound now."""
+        """Check a run; returns whether it is sound now."""
         try:
             manifest = read_manifest(folder)
         except NewerFormat as error:
@@ -146,7 +136,7 @@ class Examination:
         return True
 
     def _made_anew(self, folder: Path, damaged: Path, problem: str) -> bool:
-        """Make a manifest or the curves anew from the weights, or set the run aside; whether the run is sound now."""
+        """Make the manifest or the curves again from the weights, or set the run aside; returns whether the run is sound now."""
         try:
             manifest, curves = rebuilt(folder)
         except StoreError:
@@ -159,9 +149,9 @@ class Examination:
             return False
         set_aside(self.path, damaged, f"{folder.name}-{damaged.name}", problem)
         if damaged.name == CURVES:
-            manifest = read_manifest(folder)  # It has the seconds, too.
-        # The curves always: without a manifest nothing says whether they are whole.
-        part, place = temporary_place(self.path / "temporary"), folder / CURVES
+            manifest = read_manifest(folder)  # It has the times too.
+        # Always the curves: without a manifest it is unknown whether they are complete.
+        part, place = temporary_path(self.path / "temporary"), folder / CURVES
         try:
             write_curves(part, curves)
             if place.exists() and place.read_bytes() != part.read_bytes():
@@ -173,7 +163,7 @@ class Examination:
         return True
 
     def _loads(self, folder: Path, manifest: dict[str, Any]) -> bool:
-        """Whether a run can be used. With a hash that is certain; an older one is loaded to see."""
+        """Whether a run can be used. The hash proves it; a run without a hash is loaded to see."""
         run = StoredRun(folder, manifest)
         try:
             _ = run.config
@@ -184,7 +174,7 @@ class Examination:
         if "sha256" in manifest or manifest["status"] != "complete":
             return True
         try:
-            _ = run.model
+            _ = run.network
         except StoreError as error:
             self._set_aside(folder, error.message)
             return False
@@ -199,8 +189,8 @@ class Examination:
                 if record is not None:
                     check_table(folder, place.stem, record)
             except StoreError as error:
-                for one in (place, table) if self.repair else ():
-                    set_aside(self.path, one, f"{run.name}-{one.name}", error.message)
+                for damaged in (place, table) if self.repair else ():
+                    set_aside(self.path, damaged, f"{run.name}-{damaged.name}", error.message)
                 self._note(place, error.message, "set aside; the run is kept")
         for table in sorted(folder.glob("*.parquet")):
             if not table.with_suffix(".json").exists() and _settled(table):

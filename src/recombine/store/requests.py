@@ -1,7 +1,7 @@
-"""What was asked of a store: a study or a sweep, written down before it trains, so that it can be finished later.
+"""Requests: a study or a sweep is stored before it trains, so that it can be resumed.
 
-<store>/requests/<kind>-<name>.json: its kind (`study` or `sweep`), name, runs and measurements, and what it takes to ask
-again. It stays when all is done: it says which runs belong together.
+<store>/requests/<kind>-<name>.json has the kind (`study` or `sweep`), the name, runs and measurements, and what is needed
+to run it again. It stays after the end, because it says which runs belong together.
 """
 
 from __future__ import annotations
@@ -18,28 +18,30 @@ KINDS = ("study", "sweep")
 KEYS = frozenset({"request", "name", "runs", "measurements", "time"})
 
 Request = dict[str, Any]
-"""A record with at least these keys."""
+"""A record with at least `KEYS`."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Standing:
-    """How far a request has come."""
+    """How much of a request is done."""
 
     runs: int
     done: int
     failed: int
-    """Runs whose loss did not stay finite: they are not tried again."""
+    """Runs whose loss did not stay finite. They are not tried again."""
     measurements: int
-    """Those that its sound runs should have in the end."""
+    """Measurements that its sound runs will have at the end."""
     measured: int
+    """Measurements that are done."""
 
     @property
     def left(self) -> int:
-        """Runs still to be trained."""
+        """Runs to train."""
         return self.runs - self.done - self.failed
 
     @property
     def complete(self) -> bool:
+        """Whether nothing is left to train or measure."""
         return self.left == 0 and self.measured == self.measurements
 
 
@@ -48,7 +50,7 @@ def _file(kind: str, name: str) -> str:
 
 
 def remember(store: Store, request: Request) -> None:
-    """Write a request down; one of the same kind and name gives way to it."""
+    """Store a request; it replaces one of the same kind and name."""
     assert request["request"] in KINDS
     assert request.keys() >= KEYS
     folder = store.path / "requests"
@@ -59,23 +61,23 @@ def remember(store: Store, request: Request) -> None:
 
 
 def forget(store: Store, request: Request) -> None:
-    """Drop a request; its runs stay."""
+    """Delete a request; its runs stay."""
     with explained(store.path):
         (store.path / "requests" / _file(request["request"], request["name"])).unlink(missing_ok=True)
 
 
 def requests(store: Store, kind: str | None = None) -> list[Request]:
-    """All that was asked of a store, by kind and name. A damaged record is reported and left out."""
-    found = []
+    """All requests of a store, by kind and name. A damaged record is reported and left out."""
+    records = []
     for path in sorted((store.path / "requests").glob("*.json")):
         try:
             record = read_record(path)
             if not _sound(record) or path.name != _file(record["request"], record["name"]):
                 raise StoreError(f"{path} is damaged: it is not the record of a study or sweep.")
-            found.append(record)
+            records.append(record)
         except StoreError as error:
             store.report(str(error))
-    return [record for record in found if kind in (None, record["request"])]
+    return [record for record in records if kind in (None, record["request"])]
 
 
 def _sound(record: Request) -> bool:

@@ -1,15 +1,15 @@
-"""The store: one folder a run, named by the hash of what determines its weights.
+"""The store: one folder per run, named by the hash of what determines its weights.
 
 <store>/recombine.json                  says that this is a store, and its format
-<store>/runs/<run>/manifest.json        what the run is and how it ended; a folder without it is no run
+<store>/runs/<run>/manifest.json        what the run is and how it ended; a folder without it is not a run
 <store>/runs/<run>/weights.safetensors  the trained network
 <store>/runs/<run>/curves.parquet       scores over steps
 <store>/runs/<run>/measurements/        NAME.parquet and NAME.json, the latter written last
-<store>/checkpoints/<run>.safetensors   runs under way
+<store>/checkpoints/<run>.safetensors   runs in training
 <store>/studies/<study>.json            which runs a study used, and the effects of its claims
-<store>/requests/<kind>-<name>.json     what was asked: a study or a sweep, with its runs and measurements
+<store>/requests/<kind>-<name>.json     a study or a sweep that was requested, with its runs and measurements
 <store>/tags/<tag>.json                 names that people give to runs
-<store>/set-aside/                      what was damaged, moved here, never deleted, each with a note of why
+<store>/set-aside/                      damaged files, moved here and never deleted, each with a note of why
 <store>/temporary/                      files and folders being written
 """
 
@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from recombine import _html
 from recombine.errors import BadInput, StoreError, did_you_mean
 from recombine.probes.base import Measured, Measurement
 from recombine.store.files import (
@@ -51,7 +52,7 @@ from recombine.store.setting_aside import set_aside
 from recombine.store.stored_run import StoredRun
 from recombine.training.checkpoint import save_tree
 from recombine.training.config import RunConfig
-from recombine.training.train import Outcome
+from recombine.training.outcome import Outcome
 
 MARKER = "recombine.json"
 
@@ -61,23 +62,37 @@ log = logging.getLogger(__name__)
 
 
 class Store(Frames):
-    """A folder of runs. Readers never lock; a writer's commit is one rename."""
+    """A folder of runs. Readers never lock; a writer's commit is one rename.
+
+    Example:
+        ```python
+        store = rc.Store("runs")
+        rc.LocalEngine().run(store, configs, [rc.probes.Scores()])
+        store.runs_df()
+        ```
+    """
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = True) -> None:
+        """Open a store for writing, or with `create=False` for reading.
+
+        Args:
+            path: The store's folder.
+            create: Create the store where there is none. Without it, a store that does not exist raises `StoreError`,
+                and nothing is created.
+        """
         self.path = Path(path)
         self.problems: list[str] = []
-        """What could not be read, in words. Reading goes on without it."""
+        """What could not be read, in words. Reading continues without it."""
         with explained(self.path):
             if self.path.exists() and not self.path.is_dir():
-                raise StoreError(
-                    f"The store {self.path} is a file, not a folder.", fix="choose a folder with --store"
-                )
+                raise StoreError(f"The store {self.path} is a file, not a folder.", fix="choose a folder with --store")
             if is_store(self.path):
                 self._check_format(writing=create)
             elif not create:
+                state = f"has no {MARKER}" if self.path.is_dir() else "does not exist"
                 raise StoreError(
-                    f"There is no store at {self.path}.",
-                    fix="run something first, or name another with --store",
+                    f"There is no store at {self.path}: the folder {state}.",
+                    fix="check the path (--store); training into a new folder creates a store",
                 )
             else:
                 self._create()
@@ -85,8 +100,22 @@ class Store(Frames):
                 reclaim(self.path)
                 self._drop_old_checkpoints()
 
+    def _facts(self) -> list[tuple[str, object]]:
+        status = [self.status(name) for name in self.names()]
+        studies = sorted({str(record["study"]) for record in self.studies()})
+        facts: list[tuple[str, object]] = [("runs", status.count("complete"))]
+        facts += [("failed runs", status.count("failed"))] if "failed" in status else []
+        facts += [("damaged runs", status.count(None))] if None in status else []
+        return [*facts, ("studies", ", ".join(studies) or "none")]
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.path)!r}): " + "; ".join(f"{name}: {value}" for name, value in self._facts())
+
+    def _repr_html_(self) -> str:
+        return _html.card(f"Store {self.path}", _html.table(("", ""), self._facts()))
+
     def _check_format(self, *, writing: bool) -> None:
-        """A store whose marker is damaged or newer is read as far as it can be, and not written."""
+        """A store with a damaged or newer marker can be read, as far as possible, but not written."""
         try:
             check_marker(self.path)
         except StoreError as error:
@@ -95,14 +124,14 @@ class Store(Frames):
             self.report(error.message)
 
     def _drop_old_checkpoints(self) -> None:
-        """Those of runs that are stored: a process was killed between the two steps."""
+        """Delete checkpoints of stored runs, left by a process that was killed in between."""
         for path in self.checkpoints.glob("*.safetensors"):
             if self.status(path.stem) is not None:
                 path.unlink(missing_ok=True)
 
     def _create(self) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
-        # Another process may be at the same point: what it writes begins with the marker's name.
+        # Another process may create the store now: its temporary files begin with the marker's name.
         foreign = [entry.name for entry in self.path.iterdir() if not entry.name.startswith(MARKER)]
         if foreign and not (self.path / MARKER).exists():
             raise StoreError(
@@ -111,16 +140,17 @@ class Store(Frames):
         write_json(self.path / MARKER, {"format": FORMAT})
 
     def check_writable(self) -> None:
-        """Raise StoreError if nothing can be written: better before training than after it."""
+        """Raise StoreError if the store cannot be written, so that this is known before training."""
         with explained(self.path):
             check_writable(self.path / "temporary")
 
     @property
     def checkpoints(self) -> Path:
+        """The folder of checkpoints."""
         return self.path / "checkpoints"
 
     def folder(self, run_id: str) -> Path:
-        """Where a run lives."""
+        """The folder of a run."""
         return self.path / "runs" / run_id
 
     # Runs
@@ -146,25 +176,23 @@ class Store(Frames):
         return manifest
 
     def report(self, problem: str) -> None:
-        """Note something that could not be read. Reading goes on without it."""
+        """Note a problem, once, and log it as a warning."""
         if problem not in self.problems:
             self.problems.append(problem)
             log.warning(problem)
 
     def names(self, beginning: str = "") -> list[str]:
-        """The names of all folders of runs, sound or not, that begin so."""
+        """The names of all run folders, sound or damaged, with this beginning."""
         folder = self.path / "runs"
-        found = (
-            sorted(entry.name for entry in os.scandir(folder) if entry.is_dir()) if folder.is_dir() else []
-        )
-        return [name for name in found if name.startswith(beginning)]
+        names = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir()) if folder.is_dir() else []
+        return [name for name in names if name.startswith(beginning)]
 
     def run_ids(self) -> list[str]:
         """The names of all sound runs."""
         return [name for name in self.names() if self.status(name) is not None]
 
     def runs(self, run_ids: Sequence[str] | None = None) -> Iterator[StoredRun]:
-        """All sound runs, or those of the named ones that there are."""
+        """All sound runs, or the sound ones among those named."""
         for run_id in self.run_ids() if run_ids is None else run_ids:
             if not self.folder(run_id).is_dir():
                 continue
@@ -174,21 +202,29 @@ class Store(Frames):
                 self.report(str(error))
 
     def load(self, run: str | RunConfig) -> StoredRun:
-        """A run by its name (or the beginning of it) or by its configuration."""
-        wanted = run.run_id if isinstance(run, RunConfig) else run
-        known = self.names()
-        if wanted not in known:
-            matches = self.names(wanted) if wanted else []
-            if len(matches) != 1:
-                what = (
-                    "is not the name of a run" if not matches else f"could be any of {', '.join(matches[:5])}"
-                )
-                raise BadInput(f"{wanted!r} {what} in {self.path}.", fix=did_you_mean(wanted, known[:20]))
-            wanted = matches[0]
-        return StoredRun(self.folder(wanted), self._manifest(wanted))
+        """Load a run.
+
+        Args:
+            run: Its name, the beginning of its name, or its configuration.
+
+        Returns:
+            The run. Its weights are read when they are used.
+        """
+        run_id = self.full_name(run.run_id if isinstance(run, RunConfig) else run)
+        return StoredRun(self.folder(run_id), self._manifest(run_id))
+
+    def full_name(self, beginning: str) -> str:
+        """The name of the one run, sound or damaged, with this beginning."""
+        matches = self.names(beginning) if beginning else []
+        if beginning in matches:
+            return beginning
+        if len(matches) != 1:
+            what = "is not the name of a run" if not matches else f"could be any of {', '.join(matches[:5])}"
+            raise BadInput(f"{beginning!r} {what} in {self.path}.", fix=did_you_mean(beginning, self.names()[:20]))
+        return matches[0]
 
     def commit(self, outcome: Outcome) -> None:
-        """Store a run that ended. Whole or not at all; the first commit of a run wins."""
+        """Store a run that ended, completely or not at all. The first commit of a run wins."""
         run_id = outcome.config.run_id
         with explained(self.path):
             if self.folder(run_id).exists() and self.status(run_id) is None:
@@ -200,12 +236,12 @@ class Store(Frames):
                 write_json(folder / MANIFEST, manifest_of(outcome, folder))
 
     def set_aside(self, run_id: str) -> Path:
-        """Move a damaged folder out of the way. Nothing is deleted."""
+        """Move a damaged run to `set-aside/`. Nothing is deleted."""
         why = self._why(run_id)
         with explained(self.path):
-            place = set_aside(self.path, self.folder(run_id), run_id, why)
-        self.report(f"The damaged run {run_id} was moved to {place}.")
-        return place
+            moved = set_aside(self.path, self.folder(run_id), run_id, why)
+        self.report(f"The damaged run {run_id} was moved to {moved}.")
+        return moved
 
     def _why(self, run_id: str) -> str:
         try:
@@ -220,7 +256,7 @@ class Store(Frames):
         return self.folder(run_id) / "measurements"
 
     def _measured(self, run_id: str, name: str) -> dict[str, Any] | None:
-        """The record of a measurement if it is there and whole. A damaged one is reported."""
+        """The record of a measurement; None if it is missing or damaged. Damage is reported."""
         try:
             return read_measurement(self._measurements(run_id), name)
         except StoreError as error:
@@ -228,80 +264,91 @@ class Store(Frames):
             return None
 
     def has_measurement(self, run_id: str, measurement: Measurement) -> bool:
-        """Whether this measurement of this run is there and whole."""
+        """Whether the store has this measurement of a run, undamaged."""
         return self._measured(run_id, measurement.name) is not None
 
-    def measured(
-        self, run_id: str, chosen: Sequence[Measurement] | None = None
-    ) -> list[tuple[Path, dict[str, Any]]]:
-        """The tables and records of a run's sound measurements (all, or the chosen ones), oldest first."""
+    def measured(self, run_id: str, chosen: Sequence[Measurement] | None = None) -> list[tuple[Path, dict[str, Any]]]:
+        """The tables and records of a run's sound measurements, all or the chosen ones, oldest first."""
         folder = self._measurements(run_id)
         records = {name: self._measured(run_id, name) for name in names_of(folder, chosen)}
-        return [
-            (folder / f"{name}.parquet", record) for name, record in records.items() if record is not None
-        ]
+        return [(folder / f"{name}.parquet", record) for name, record in records.items() if record is not None]
 
     def add_measurement(self, run_id: str, measurement: Measurement, measured: Measured) -> None:
-        """Store a measurement beside its run, which stays as it is."""
+        """Store a measurement of a run. The run itself does not change."""
         folder = self._measurements(run_id)
         with explained(self.path):
             record = folder / f"{measurement.name}.json"
-            # A table without a record is another process at the same point: it ends as this one does.
+            # A table without a record: another process is writing the same measurement, with the same result.
             if record.exists() and not self.has_measurement(run_id, measurement):
                 for damaged in (record, record.with_suffix(".parquet")):
                     set_aside(self.path, damaged, f"{run_id}-{damaged.name}", "The measurement is damaged.")
             write_measurement(folder, measurement, measured, self.path / "temporary")
 
     def summaries(self, run_id: str, chosen: Sequence[Measurement] | None = None) -> dict[str, Any]:
-        """The summary numbers of a run's measurements; where two give the same number, the newer one's."""
-        found: dict[str, Any] = {}
+        """The summary numbers of a run's measurements. Where two give the same number, the newer one counts."""
+        numbers: dict[str, Any] = {}
         for _, record in self.measured(run_id, chosen):
-            found |= record["summary"]
-        return found
+            numbers |= record["summary"]
+        return numbers
 
     # Studies
 
     def write_study(self, name: str, record: dict[str, Any]) -> None:
-        """Keep which runs a study used and what came out."""
+        """Store which runs a study used, and its results."""
         with explained(self.path):
             (self.path / "studies").mkdir(exist_ok=True)
-            place = self.path / "studies" / f"{name}.json"
-            write_json(place, sealed(record), self.path / "temporary")
+            file = self.path / "studies" / f"{name}.json"
+            write_json(file, sealed(record), self.path / "temporary")
 
     def studies(self) -> list[dict[str, Any]]:
-        """What the studies of this store found."""
-        found = []
+        """The records of all studies of this store."""
+        records = []
         for path in sorted((self.path / "studies").glob("*.json")):
             try:
                 record = read_record(path)
                 if not record.keys() >= STUDY_KEYS:
                     raise StoreError(f"{path} is damaged: it is not the record of a study.")
-                found.append(record)
+                records.append(record)
             except StoreError as error:
                 self.report(str(error))
-        return found
+        return records
+
+
+def load_store(path: str | os.PathLike[str]) -> Store:
+    """Open an existing store for reading. Nothing is created, moved or deleted.
+
+    Args:
+        path: The store's folder.
+
+    Returns:
+        The store. If there is none at `path`, `BadInput` says so.
+
+    Example:
+        ```python
+        store = rc.load_store("runs")
+        store.runs_df()
+        ```
+    """
+    return Store(path, create=False)
 
 
 def is_store(path: Path) -> bool:
-    """Whether a folder is a store: it has the marker, or lost it but holds runs."""
+    """Whether a folder is a store: it has the marker, or runs without a marker."""
     return (path / MARKER).exists() or any((path / "runs").glob(f"*/{MANIFEST}"))
 
 
 def check_marker(path: Path) -> None:
-    """Raise StoreError unless the marker is there, whole and of the known format."""
+    """Raise StoreError unless the marker exists, is undamaged, and has a known format."""
     repair = f"recombine doctor --store {path}"
     try:
         marker = read_json(path / MARKER)
     except StoreError as error:
         raise StoreError(error.message, fix=repair) from error
-    found = marker.get("format") if isinstance(marker, dict) else None
-    if isinstance(found, int) and found > FORMAT:
+    version = marker.get("format") if isinstance(marker, dict) else None
+    if isinstance(version, int) and version > FORMAT:
         raise NewerFormat(
-            f"The store {path} has format {found}; this recombine knows {FORMAT}.",
+            f"The store {path} has format {version}; this recombine knows {FORMAT}.",
             fix="use the version of recombine that wrote it, or a newer one",
         )
-    if found != FORMAT:
-        raise StoreError(
-            f"The store {path} is damaged: its {MARKER} does not say its format.",
-            fix=repair,
-        )
+    if version != FORMAT:
+        raise StoreError(f"The store {path} is damaged: its {MARKER} does not say its format.", fix=repair)

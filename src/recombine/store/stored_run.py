@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 from pathlib import Path
@@ -9,26 +10,41 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from recombine import _html
+from recombine._show import text_table
 from recombine.errors import StoreError
 from recombine.models.base import Network
+from recombine.probes.base import Measured, Measurement
+from recombine.store.measurements import names_of, read_measurement
 from recombine.training.checkpoint import load_tree
 from recombine.training.config import RunConfig
+from recombine.training.outcome import setting_rows
 from recombine.training.prepare import Setting
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class StoredRun:
-    """A run in the store."""
+    """A run in the store: its configuration, what was drawn for it, and the trained network.
+
+    Example:
+        ```python
+        run = rc.load_store("runs").load("64bb9895")
+        run.measure(rc.probes.Scores()).summary
+        ```
+    """
 
     folder: Path
     manifest: dict[str, Any]
+    """What is stored of the run besides arrays."""
 
     @property
     def run_id(self) -> str:
+        """The run's name: the hash of its configuration."""
         return self.folder.name
 
     @functools.cached_property
     def config(self) -> RunConfig:
+        """The run's configuration."""
         try:
             return RunConfig.model_validate(self.manifest["config"])
         except (ValidationError, KeyError) as error:
@@ -40,10 +56,43 @@ class StoredRun:
         return Setting(self.config)
 
     @functools.cached_property
-    def model(self) -> Network:
+    def network(self) -> Network:
         """The trained network."""
         if self.manifest["status"] != "complete":
-            raise StoreError(
-                f"Run {self.run_id} failed at step {self.manifest['failed_at']}: it has no weights."
-            )
-        return load_tree(self.folder / "weights.safetensors", self.setting.form())[0]
+            raise StoreError(f"Run {self.run_id} failed at step {self.manifest['failed_at']}: it has no weights.")
+        return load_tree(self.folder / "weights.safetensors", self.setting.network_shapes())[0]
+
+    def measure(self, measurement: Measurement) -> Measured:
+        """Measure the trained network. Nothing is stored.
+
+        Args:
+            measurement: A component of `recombine.probes`, such as `Scores()`.
+
+        Returns:
+            A table and a summary.
+        """
+        return measurement.measure(self.setting, self.network)
+
+    def _scores(self) -> dict[str, Any]:
+        """The scores of the stored measurements."""
+        folder = self.folder / "measurements"
+        scores: dict[str, Any] = {}
+        for name in names_of(folder, None):
+            with contextlib.suppress(StoreError):
+                scores |= (read_measurement(folder, name) or {"summary": {}})["summary"]
+        headline = [f"{self.config.family.metric}_{region}" for region in ("in", "held_out")]
+        return {name: scores[name] for name in headline if isinstance(scores.get(name), float)}
+
+    def _title(self) -> str:
+        steps, seconds = self.manifest["steps"], self.manifest["seconds"]
+        ending = f"{steps:,} steps" if self.manifest["status"] == "complete" else "failed"
+        return f"run {self.run_id}: {ending} in {seconds or 0:.1f} s"
+
+    def _rows(self) -> list[tuple[str, str]]:
+        return [*setting_rows(self.config), *((name, f"{value:.3f}") for name, value in self._scores().items())]
+
+    def __repr__(self) -> str:
+        return f"{self._title()}\n{text_table(self._rows())}"
+
+    def _repr_html_(self) -> str:
+        return _html.card(self._title(), _html.table(("", ""), self._rows()))

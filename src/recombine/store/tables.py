@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def flatten(value: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Nested names joined by dots; a component's kind stands under the component's own name."""
+    """Join nested names by dots. A component's kind gets the component's name."""
     for name, item in value.items():
         place = f"{prefix}{name}"
         if isinstance(item, dict):
@@ -36,7 +36,7 @@ def flatten(value: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
 def run_records(
     store: Store, run_ids: Sequence[str] | None = None, chosen: Sequence[Measurement] | None = None
 ) -> list[dict[str, Any]]:
-    """One flat record a run."""
+    """One flat record per run."""
     kept = ("run", "status", "failed_at", "steps", "seconds", "compile_seconds", "reached")
     return [
         {name: run.manifest[name] for name in kept}
@@ -47,24 +47,24 @@ def run_records(
 
 
 def with_headline(family: str, summary: dict[str, Any]) -> dict[str, Any]:
-    """A run's summary with the family's headline metric also under the name `score_...`, for tables of several families."""
+    """Add the family's headline metric as `score_...`, so that tables can mix families."""
     if family not in kinds("families"):
-        return summary  # Of somebody's package that is not installed here.
+        return summary  # The family's package is not installed here.
     metric = _family(family).metric
     named = {f"score_{place}": f"{metric}_{place}" for place in ("in", "held_out", *STRATA)}
     return {"metric": metric} | {to: summary[name] for to, name in named.items() if name in summary} | summary
 
 
 def _family(kind: str) -> type[Family]:
-    found = find("families", kind)
-    assert issubclass(found, Family)
-    return found
+    family = find("families", kind)
+    assert issubclass(family, Family)
+    return family
 
 
 def runs_frame(
     store: Store, run_ids: Sequence[str] | None, chosen: Sequence[Measurement] | None = None
 ) -> pd.DataFrame:
-    """One row a run."""
+    """One row per run."""
     records = run_records(store, run_ids, chosen)
     return pd.DataFrame.from_records(records) if records else _nothing()
 
@@ -74,14 +74,14 @@ def _nothing() -> pd.DataFrame:
 
 
 def _read(store: Store, files: dict[str, tuple[Path, str | None]]) -> pd.DataFrame:
-    """Parquet files of several runs as one frame with a `run` column. Damaged ones are reported and left out.
+    """Read Parquet files of several runs as one table with a `run` column. Damaged files are reported and left out.
 
-    Each comes with the hash that it should have; older ones have none.
+    Each file comes with its expected hash; older ones have none.
     """
     names = {str(path): run for run, (path, digest) in files.items() if _sound(store, path, digest)}
     if not names:
         return _nothing()
-    # A name may hold signs that would be taken for a pattern.
+    # A path may contain characters of a pattern.
     patterns = [glob.escape(name) for name in names]
     query = "select * from read_parquet(?, filename = true, union_by_name = true)"
     with duckdb.connect() as connection:
@@ -103,7 +103,7 @@ def _read(store: Store, files: dict[str, tuple[Path, str | None]]) -> pd.DataFra
 
 
 def _empty(path: str) -> bool:
-    """Whether a table has no columns: a measurement that is a summary and nothing else. DuckDB does not read it."""
+    """Whether a table has no columns, as for a measurement with only a summary. DuckDB cannot read it."""
     try:
         return not pq.read_schema(path).names
     except (OSError, ValueError):  # pa.ArrowInvalid is a ValueError.
@@ -111,7 +111,7 @@ def _empty(path: str) -> bool:
 
 
 def _sound(store: Store, path: Path, digest: str | None) -> bool:
-    """Whether a file is the one that was written. Changed bits could be read as other numbers."""
+    """Whether a file is unchanged. Changed bits could be read as other numbers."""
     try:
         sound = digest is None or hashlib.sha256(path.read_bytes()).hexdigest() == digest
     except OSError:
@@ -122,7 +122,7 @@ def _sound(store: Store, path: Path, digest: str | None) -> bool:
 
 
 def curves_frame(store: Store, run_ids: Sequence[str] | None) -> pd.DataFrame:
-    """One row an evaluation."""
+    """One row per run and evaluation."""
     name = "curves.parquet"
     files = {
         run.run_id: (store.folder(run.run_id) / name, run.manifest.get("sha256", {}).get(name))
@@ -134,7 +134,7 @@ def curves_frame(store: Store, run_ids: Sequence[str] | None) -> pd.DataFrame:
 def measurement_frame(
     store: Store, kind: str, run_ids: Sequence[str] | None, chosen: Sequence[Measurement] | None = None
 ) -> pd.DataFrame:
-    """The tables of all measurements of a kind; where a run has several, the newest."""
+    """The tables of all measurements of a kind. Of several of one run, the newest counts."""
     files = {}
     for run in store.runs(run_ids):
         for table, record in store.measured(run.run_id, chosen):
@@ -146,7 +146,7 @@ def measurement_frame(
 def combinations_frame(
     store: Store, run_ids: Sequence[str] | None, chosen: Sequence[Measurement] | None = None
 ) -> pd.DataFrame:
-    """Scores of each combination, pooled over its tasks."""
+    """The scores of each combination, pooled over its tasks."""
     tasks = measurement_frame(store, "scores", run_ids, chosen)
     if tasks.empty:
         return tasks
@@ -159,7 +159,7 @@ def combinations_frame(
 
 
 def by_constituent(store: Store, tasks: pd.DataFrame) -> pd.DataFrame:
-    """Scores of all combinations that hold a constituent, by run, region and constituent."""
+    """The scores over all combinations with a constituent, by run, region and constituent."""
     if tasks.empty:
         return tasks
     alone = tasks.explode("constituents").rename(columns={"constituents": "constituent"})
@@ -173,9 +173,7 @@ def pooled(store: Store, tasks: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """
     if tasks.empty:
         return tasks
-    families = {
-        run.run_id: run.manifest["config"]["family"] for run in store.runs(list(tasks["run"].unique()))
-    }
+    families = {run.run_id: run.manifest["config"]["family"] for run in store.runs(list(tasks["run"].unique()))}
     parts = []
     for kind in dict.fromkeys(family["kind"] for family in families.values()):
         runs = [run for run, family in families.items() if family["kind"] == kind]

@@ -1,6 +1,6 @@
-"""Tags: names that people give to runs. They stand beside the runs, never in what is hashed.
+"""Tags: names that people give to runs. They are not part of the hash.
 
-<store>/tags/<tag>.json: the names of its runs, replaced whole.
+<store>/tags/<tag>.json has the names of the runs; it is replaced atomically.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from recombine.store.files import explained, read_record, sealed, write_json
 from recombine.store.store import Store
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-"""A tag's name is that of a file."""
+"""The names that tags can have, as they are names of files."""
 
 
 def tags(store: Store) -> dict[str, list[str]]:
-    """The runs of every tag. A damaged one is reported and left out."""
-    found = {}
+    """The runs of every tag. A damaged tag is reported and left out."""
+    runs = {}
     for path in sorted((store.path / "tags").glob("*.json")):
         try:
-            found[path.stem] = _read(path)
+            runs[path.stem] = _read(path)
         except StoreError as error:
             store.report(str(error))
-    return found
+    return runs
 
 
 def _read(path: Path) -> list[str]:
@@ -44,13 +44,11 @@ def tagged(store: Store, name: str) -> list[str]:
 
 
 def add_tag(store: Store, name: str, run_ids: Iterable[str]) -> list[str]:
-    """Tag runs; returns those that did not have the tag. All of them or, if the process dies, none."""
+    """Tag runs, all or none; returns those that did not have the tag."""
     if not NAME.fullmatch(name):
-        raise BadInput(
-            f"{name!r} cannot be a tag.", fix="use up to 100 letters, digits, dots, dashes and underscores"
-        )
+        raise BadInput(f"{name!r} cannot be a tag.", fix="use up to 100 letters, digits, dots, dashes and underscores")
     path = store.path / "tags" / f"{name}.json"
-    # Of a damaged record nothing is known: it is an error rather than overwritten.
+    # A damaged record is an error: overwriting it would lose its runs.
     held = _read(path) if path.exists() else []
     new = [run_id for run_id in dict.fromkeys(run_ids) if run_id not in held]
     if new:
@@ -59,12 +57,12 @@ def add_tag(store: Store, name: str, run_ids: Iterable[str]) -> list[str]:
 
 
 def drop_tag(store: Store, name: str, run_ids: Collection[str] | None = None) -> list[str]:
-    """Take a tag from runs, or from all; returns those that had it. A tag without runs is gone."""
+    """Remove a tag from runs, or from all; returns those that had it. A tag without runs is deleted."""
     held = tagged(store, name)
-    gone = [run_id for run_id in held if run_ids is None or run_id in run_ids]
-    if gone:
-        _write(store, name, [run_id for run_id in held if run_id not in gone])
-    return gone
+    untagged = [run_id for run_id in held if run_ids is None or run_id in run_ids]
+    if untagged:
+        _write(store, name, [run_id for run_id in held if run_id not in untagged])
+    return untagged
 
 
 def _write(store: Store, name: str, run_ids: Sequence[str]) -> None:
@@ -79,7 +77,7 @@ def _write(store: Store, name: str, run_ids: Sequence[str]) -> None:
 
 
 def untag_everywhere(store: Store, run_ids: Collection[str]) -> None:
-    """Take these runs out of every tag."""
+    """Remove all tags of these runs."""
     for name, held in tags(store).items():
         if not set(held).isdisjoint(run_ids):
             drop_tag(store, name, run_ids)

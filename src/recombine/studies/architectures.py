@@ -3,112 +3,39 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-from jaxtyping import Float
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from recombine.component import field
-from recombine.families.base import Family
-from recombine.families.lookup import Lookup
-from recombine.models.base import Model
-from recombine.models.hypernetwork import Hypernetwork
-from recombine.models.mlp import MLP
-from recombine.models.transformer import Transformer
-from recombine.probes.base import Measurement
-from recombine.probes.scores import Scores
+from recombine.design import Arm, Study, StudyClaim, Tables, claim, control, precondition, statistic
+from recombine.families import Family, Lookup
+from recombine.models import MLP, Hypernetwork, Model, Transformer
 from recombine.stats.threshold import Reached, reached
-from recombine.studies.base import Effect, Study, Tables, ascend, claims_of
-from recombine.studies.reduce import at
-from recombine.supports.random import Random
+from recombine.studies.shapes import ascending, fits, other_family
+from recombine.supports import Random
 from recombine.training.config import RunConfig
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from recombine.figures.base import Figure
 
-OTHERS = ("transformer", "hypernetwork")
-"""What the plain network is compared with, by the names of the study's fields."""
-
-NETWORKS = ("mlp", *OTHERS)
-
-SAID = {name: name for name in NETWORKS} | {"mlp": "MLP"}
-"""Their names in sentences."""
-
-
-_claim = claims_of("architectures")
-
-
-CLAIMS = (
-    *(
-        _claim(
-            f"{name}-fits",
-            f"The {SAID[name]} fits its training tasks with the most combinations (r2_in).",
-            "above",
-            0.8,
-            role="precondition",
-        )
-        for name in NETWORKS
-    ),
-    *(
-        _claim(
-            f"{name}-needs-fewer",
-            f"The {name} reaches the threshold of held-out R2 with fewer combinations than the MLP (doublings of their "
-            "number; where one of them lies beyond the numbers tried, the least that the difference can be).",
-            "greater",
-            0.25,
-            primary=name == "transformer",
-            needs=("mlp-fits", f"{name}-fits"),
-        )
-        for name in OTHERS
-    ),
-    *(
-        _claim(
-            f"{name}-better-with-fewest",
-            f"With the fewest combinations held-out R2 of the {name} is higher than that of the MLP.",
-            "greater",
-            0.05,
-            needs=("mlp-fits", f"{name}-fits"),
-        )
-        for name in OTHERS
-    ),
-    *(
-        _claim(
-            f"control-is-learned-by-{name}",
-            f"The {SAID[name]} can learn the control: r2_in with the fewest combinations.",
-            "above",
-            0.3,
-            role="precondition",
-        )
-        for name in NETWORKS
-    ),
-    *(
-        _claim(
-            f"control-stays-at-zero-{name}",
-            f"On independent random functions, learned for the fewest combinations, predictions of the {SAID[name]} for held-out "
-            "ones have nothing to do with the truth (correlation within tasks).",
-            "equivalent",
-            0.05,
-            role="control",
-            needs=(f"control-is-learned-by-{name}",),
-        )
-        for name in NETWORKS
-    ),
-)
-"""Stated before any run, and versioned with this file."""
+NETWORKS = {"mlp": "MLP", "transformer": "transformer", "hypernetwork": "hypernetwork"}
+"""The networks by the fields that hold them, with their names in sentences. The first is the plain one."""
 
 
 class Architectures(Study):
-    """Held-out R2 of a plain network, a transformer and a hypernetwork against the number of training combinations.
+    """Does a transformer, or a network with the form of the teacher, need fewer combinations than a plain network?
 
-    Within a replicate all have the same teacher, combinations, held-out test, recipe and number of steps. They differ in
-    size: the question is what data they need, not which is best at a given cost.
+    Held-out R2 of a plain network, a transformer and a hypernetwork against the number of training combinations. Within a
+    replicate all have the same teacher, combinations, held-out test, recipe and number of steps. They differ in size: the
+    question is what data they need, not which is best at a given cost.
     """
 
     kind: Literal["architectures"] = "architectures"
-    question: ClassVar[str] = (
-        "Does a transformer, or a network with the teacher's own form, need fewer combinations than a plain network?"
-    )
     profiles: ClassVar[dict[str, dict[str, Any]]] = {
         "smoke": {
             "base": {
@@ -125,7 +52,7 @@ class Architectures(Study):
         "demo": {"replicates": 4},
         "laptop": {},
         "paper": {
-            "base": {"recipe": "paper", "every": 100},
+            "base": {"recipe": "paper", "eval_every": 100},
             "mlp": {"kind": "mlp", "width": 1024, "depth": 4},
             "transformer": {"kind": "transformer", "width": 256, "layers": 4, "heads": 4, "context": 16},
             "hypernetwork": {"kind": "hypernetwork", "hidden": 128},
@@ -134,15 +61,16 @@ class Architectures(Study):
             "threshold": 0.95,
         },
     }
-    cells: ClassVar[tuple[str, ...]] = ("family", "network", "number")
     shown: ClassVar[tuple[str, ...]] = ("r2_in", "r2_held_out", "correlation_held_out")
 
     base: RunConfig = RunConfig()
-    """What all runs share, the recipe included; model, family and support are set by the sweep."""
+    """What all runs share, the recipe included; the arms set model, family and support."""
     mlp: field("models", Model) = MLP(width=128, depth=3)  # type: ignore[valid-type]
     """The plain network that the others are compared with."""
     transformer: field("models", Model) = Transformer(width=64, layers=2, heads=4)  # type: ignore[valid-type]
+    """The transformer."""
     hypernetwork: field("models", Model) = Hypernetwork()  # type: ignore[valid-type]
+    """The network with the form of the teacher."""
     numbers: tuple[PositiveInt, ...] = (40, 80, 160)
     """Numbers of training combinations, fewest first."""
     reserve: NonNegativeInt = 376
@@ -153,91 +81,132 @@ class Architectures(Study):
     """The family on which every architecture must fail."""
 
     @model_validator(mode="after")
-    def _ascend(self) -> Self:
-        ascend(self, "numbers")
-        if self.control.kind == self.base.family.kind:
-            raise ValueError(
-                f"control={self.control.kind}: the control must be another family than base.family"
-            )
+    def _check(self) -> Self:
+        ascending(self, "numbers")
+        other_family(self)
         return self
 
-    def runs(self) -> list[tuple[RunConfig, dict[str, Any]]]:
-        found = []
-        for family, numbers in ((self.base.family, self.numbers), (self.control, self.numbers[:1])):
-            for network in NETWORKS:
-                for number in numbers:
-                    changes = {
-                        "family": family,
-                        "model": getattr(self, network),
-                        "support": Random(number=number, reserve=self.reserve),
-                    }
-                    labels = {"family": family.kind, "network": network, "number": number}
-                    found += [
-                        (self.run(self.base, seed, **changes), labels | {"replicate": seed})
-                        for seed in self.seeds
-                    ]
-        return found
-
-    def measurements(self) -> list[Measurement]:
-        return [Scores()]
-
-    def needed(self, tables: Tables, network: str) -> list[Reached | None]:
-        """The number of combinations at which a network reaches the threshold, by replicate; None if a run failed."""
-        scores = np.stack(
-            [
-                at(
-                    tables.runs,
-                    "r2_held_out",
-                    self.seeds,
-                    family=self.base.family.kind,
-                    network=network,
-                    number=number,
-                )
-                for number in self.numbers
-            ],
-            axis=1,
+    def arms(self) -> dict[str, Arm]:
+        main = Arm(
+            self.base,
+            network={name: {"model": getattr(self, name)} for name in NETWORKS},
+            support=Random(reserve=self.reserve),
+            number=self.numbers,
         )
-        return [
-            reached(self.numbers, curve, self.threshold) if np.isfinite(curve).all() else None
-            for curve in scores
-        ]
+        return {"main": main, "lookup": main.replace(family=self.control, number=self.numbers[:1])}
 
-    def effects(self, tables: Tables) -> list[Effect]:
-        def score(name: str, family: Family, network: str, number: int) -> Float[np.ndarray, " replicate"]:
-            return at(tables.runs, name, self.seeds, family=family.kind, network=network, number=number)
+    def claims(self, main: Arm, lookup: Arm) -> Iterator[StudyClaim]:
+        others = [name for name in NETWORKS if name != "mlp"]
+        for name, words in NETWORKS.items():
+            yield fits(
+                main["r2_in"].at(network=name).last("number"),
+                f"The {words} fits its training tasks with the most combinations (r2_in).",
+                name=f"{name}-fits",
+            )
+        for name in others:
+            yield claim(
+                f"{name}-needs-fewer",
+                statistic(self.doublings_saved, main, network=name).greater(0.25),
+                f"The {name} reaches the threshold of held-out R2 with fewer combinations than the MLP (doublings of their "
+                "number; where one of the numbers lies beyond those tried, the smallest possible difference).",
+                primary=name == "transformer",
+                needs=("mlp-fits", f"{name}-fits"),
+            )
+        fewest = main["r2_held_out"].first("number")
+        for name in others:
+            yield claim(
+                f"{name}-better-with-fewest",
+                (fewest.at(network=name) - fewest.at(network="mlp")).greater(0.05),
+                f"With the fewest combinations, held-out R2 of the {name} is higher than that of the MLP.",
+                needs=("mlp-fits", f"{name}-fits"),
+            )
+        for name, words in NETWORKS.items():
+            yield precondition(
+                f"control-is-learned-by-{name}",
+                lookup["r2_in"].at(network=name).above(0.3),
+                f"The {words} can learn the control: r2_in with the fewest combinations.",
+            )
+        for name, words in NETWORKS.items():
+            yield control(
+                f"control-stays-at-zero-{name}",
+                lookup["correlation_held_out"].at(network=name).equivalent(0.05),
+                "On independent random functions, learned for the fewest combinations, predictions of the "
+                f"{words} for held-out ones do not correlate with the truth (correlation within tasks).",
+                needs=f"control-is-learned-by-{name}",
+            )
 
-        main, fewest, most = self.base.family, self.numbers[0], self.numbers[-1]
-        needed = {network: self.needed(tables, network) for network in NETWORKS}
-        values = {}
-        for network in NETWORKS:
-            values |= {
-                f"{network}-fits": score("r2_in", main, network, most),
-                f"control-is-learned-by-{network}": score("r2_in", self.control, network, fewest),
-                f"control-stays-at-zero-{network}": score(
-                    "correlation_held_out", self.control, network, fewest
-                ),
-            }
-        plain = score("r2_held_out", main, "mlp", fewest)
-        for network in OTHERS:
-            pairs = zip(needed["mlp"], needed[network], strict=True)
-            values |= {
-                f"{network}-needs-fewer": np.array([doublings(*pair) for pair in pairs]),
-                f"{network}-better-with-fewest": score("r2_held_out", main, network, fewest) - plain,
-            }
-        return [Effect(claim, values[claim.name]) for claim in CLAIMS]
+    def needed(self, tables: Tables) -> dict[tuple[int, str], Reached]:
+        """The number of combinations at which each network reaches the threshold, by replicate and network.
 
-    def figures(self, tables: Tables) -> list[Figure]:
-        from recombine.studies.architectures_figures import figures
+        A network is left out in a replicate where one of its runs failed.
+        """
+        runs = tables.runs.reindex(columns=["replicate", "network", "number", "r2_held_out"])
+        curves = runs.pivot(index=["replicate", "network"], columns="number", values="r2_held_out")
+        curves = curves.reindex(columns=list(self.numbers)).astype(float)
+        whole = curves[np.isfinite(curves).all(axis=1)]
+        scores = zip(whole.index, whole.to_numpy(), strict=True)
+        return {key: reached(self.numbers, curve, self.threshold) for key, curve in scores}
 
-        return figures(self, tables)
+    def doublings_saved(self, tables: Tables, network: str) -> pd.Series:
+        """How many doublings of the combinations a network saves against the plain one, for each replicate."""
+        import pandas as pd
+
+        needed = self.needed(tables)
+        saved = {seed: doublings(needed.get((seed, "mlp")), needed.get((seed, network))) for seed in self.seeds}
+        return pd.Series(saved, dtype=float)
+
+    def figures(self, main: Arm) -> Iterator[Figure]:
+        import pandas as pd
+
+        from recombine.figures.axes import Reference
+        from recombine.figures.study import dots, lines
+
+        regions = {"r2_held_out": "held-out combinations", "r2_in": "trained combinations"}
+        labels = ["replicate", "network", "number"]
+        runs = main.frame.reindex(columns=[*labels, *regions])
+        yield lines(
+            runs.melt(labels, list(regions), "where", "r2"),
+            x="number",
+            y="r2",
+            series="network",
+            facet="where",
+            name="score_by_architecture",
+            title="Which network needs fewer combinations?",
+            caption="R² on combinations that were never trained (left; one common test for all) and on trained ones (right), "
+            "against the number of training combinations. An architecture needs the number at which its curve on the left "
+            f"reaches the dashed line, {self.threshold:g}. All have the same recipe and number of steps. Within a replicate they "
+            "have the same teacher and combinations.",
+            labels=NETWORKS,
+            facet_labels=regions,
+            floor=-0.25,
+            ceiling=1.0,
+            references=[Reference(self.threshold, "", "r2_held_out")],
+            x_title="training combinations",
+            y_title="R²",
+        )
+        needed = self.needed(main.tables)
+        beyond = sum(number.censored != "no" for number in needed.values())
+        rows = [(*key, number.size) for key, number in needed.items()]
+        yield dots(
+            pd.DataFrame(rows, columns=labels),
+            category="network",
+            measures={"number": "training combinations"},
+            name="combinations_needed",
+            title="How many combinations does each need?",
+            caption=f"How many training combinations each network needs for a held-out R² of {self.threshold:g}, interpolated between "
+            f"the numbers that were tried ({self.numbers[0]} to {self.numbers[-1]}). Left is better."
+            + (f" {beyond} of {len(rows)} lie beyond these numbers and are shown at their end." if beyond else ""),
+            labels=NETWORKS,
+            floor=0.0,
+            x_title=f"training combinations for a held-out R² of {self.threshold:g}",
+        )
 
 
 def doublings(plain: Reached | None, other: Reached | None) -> float:
-    """How many times the plain network needs twice the combinations that the other needs; negative if it needs fewer.
+    """How many times the plain network needs twice the combinations of the other; negative if it needs fewer.
 
-    Where one of them was not found within the numbers tried, the end beyond which it lies stands for it: the difference is
-    then at least as large as said, whichever sign it has. Where both lie beyond the same end nothing is known of it:
-    not a number.
+    Where a number was not found within the numbers tried, the end beyond which it lies stands for it. The true difference
+    is then at least as large, in either direction. Where both lie beyond the same end, nothing is known: NaN.
     """
     if plain is None or other is None or (plain.censored != "no" and plain.censored == other.censored):
         return math.nan

@@ -3,183 +3,68 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-from jaxtyping import Float
-from pydantic import NonNegativeInt, PositiveInt
+from pydantic import NonNegativeInt, PositiveInt, model_validator
 
 from recombine.component import field
-from recombine.families.base import Family
-from recombine.families.lookup import Lookup
-from recombine.families.preferences import Preferences
-from recombine.models.mlp import MLP
-from recombine.objectives.classification import Classification
-from recombine.probes.base import Measurement
-from recombine.probes.certificate import CertificateOfSupport
-from recombine.probes.scores import Scores
-from recombine.recipes.fast import Fast
-from recombine.spaces.product import ProductSpace
-from recombine.spaces.subset import SubsetSpace
+from recombine.design import Arm, Column, Study, StudyClaim, Tables, claim, control, statistic
+from recombine.families import Family, Lookup
+from recombine.models import MLP
+from recombine.probes import CertificateOfSupport, Scores
+from recombine.recipes import Fast
+from recombine.spaces import ProductSpace
 from recombine.stats.threshold import reached
-from recombine.studies.base import Effect, Study, Tables, ascend, claims_of
-from recombine.studies.reduce import at
-from recombine.supports.base import SupportKind
-from recombine.supports.optimal import Optimal
-from recombine.supports.planned import Planned
-from recombine.supports.random import Random
-from recombine.supports.varied import Strategy, Varied
+from recombine.studies.paired_supports import WHERE
+from recombine.studies.shapes import PAPER_RUN, PREFERENCES, SMOKE_PREFERENCES, ascending, fits
+from recombine.supports import Optimal, Planned, Random, Varied
 from recombine.training.config import RunConfig
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from recombine.figures.base import Figure
 
-STRATEGIES: tuple[Strategy, ...] = ("random", "diagonal", "L", "stair", "walk")
+FACTORS: dict[str, Any] = {"kind": "product", "factors": {"a": 5, "b": 5, "c": 5, "d": 5}}
+SMOKE = {"model": {"kind": "mlp", "width": 32, "depth": 2}, "recipe": {"kind": "fast", "steps": 60}}
 
-_claim = claims_of("coverage-planning")
-
-CLAIMS = (
-    _claim(
-        "fits",
-        "The network fits its training tasks with every support of the first arm (r2_in, the lowest of them).",
-        "above",
-        0.8,
-        role="precondition",
-    ),
-    _claim(
-        "planned-needs-fewer",
-        "A plan reaches the held-out R2 of random combinations with fewer of them (doublings saved; random of the same "
-        "size of combination, at the middle number).",
-        "greater",
-        round(math.log2(1.25), 3),
-        primary=True,
-        needs=("fits",),
-    ),
-    _claim(
-        "planned-beats-random",
-        "With few combinations held-out R2 is higher when they are planned than when they are drawn.",
-        "greater",
-        0.05,
-        needs=("fits",),
-    ),
-    _claim(
-        "more-than-balance",
-        "... and higher than with combinations chosen for equal usage of the parts.",
-        "greater",
-        0.05,
-        needs=("fits",),
-    ),
-    _claim(
-        "pairs-and-not-balance",
-        "... and higher than with balanced combinations that repeat their pairs.",
-        "greater",
-        0.05,
-        needs=("fits",),
-    ),
-    _claim(
-        "like-d-optimal",
-        "Held-out R2 is the same with a plan as with combinations that raise the determinant of E[zz'] most.",
-        "equivalent",
-        0.02,
-        needs=("fits",),
-    ),
-    _claim(
-        "better-than-e-optimal",
-        "Held-out R2 is higher with a plan than with combinations that raise the smallest eigenvalue of E[zz'] most.",
-        "greater",
-        0.02,
-        needs=("fits",),
-    ),
-    _claim(
-        "triples-are-not-needed",
-        "Planning for triples instead of pairs gives the same held-out R2 (middle number).",
-        "equivalent",
-        0.02,
-        needs=("fits",),
-    ),
-    _claim(
-        "breadth-costs-depth",
-        "On combinations whose pairs had all met, R2 is lower with a plan than with random combinations: each pair is seen less "
-        "often (few combinations).",
-        "less",
-        0.0,
-        needs=("fits",),
-    ),
-    _claim(
-        "no-gain-with-many",
-        "With many combinations planned and random ones give the same held-out R2.",
-        "equivalent",
-        0.02,
-        needs=("fits",),
-    ),
-    _claim(
-        "product-planned-beats-random",
-        "Where every factor has a value: with few combinations held-out R2 is higher when they are planned.",
-        "greater",
-        0.05,
-    ),
-    _claim(
-        "stair-beats-random-by-changes",
-        "Where changes of factors are paid for, the stair gives a higher held-out R2 than random combinations.",
-        "greater",
-        0.05,
-    ),
-    _claim(
-        "stair-beats-l-by-changes",
-        "... and than changing one factor at a time from a base.",
-        "greater",
-        0.02,
-    ),
-    _claim(
-        "walk-beats-stair-by-changes", "... and a covering walk a higher one than the stair.", "greater", 0.02
-    ),
-    _claim(
-        "preferences-planned-beats-random",
-        "On preferences: with few combinations the accuracy on held-out ones is higher when they are planned.",
-        "greater",
-        0.05,
-    ),
-    _claim(
-        "control-gains-nothing",
-        "On independent random functions planning changes nothing (correlation within held-out tasks, planned less random).",
-        "equivalent",
-        0.05,
-        role="control",
-    ),
-)
-"""Stated before any run, and versioned with this file."""
+NAMES = {
+    "planned": "planned for pairs",
+    "planned-triples": "planned for triples",
+    "d-optimal": "D-optimal",
+    "e-optimal": "E-optimal",
+    "usage": "equal usage",
+    "random": "random",
+    "pair-poor": "balanced, pair-poor",
+}
+STRATEGIES = {
+    "walk": "covering walk",
+    "stair": "stair",
+    "L": "L: one factor at a time",
+    "diagonal": "diagonal",
+    "random": "random",
+}
 
 
 class CoveragePlanning(Study):
-    """Planned supports against rivals of equal cost, all scored on one reserve that none may train on."""
+    """Does a network recombine better from combinations that were planned than from as many that were not?
+
+    Planned supports against rivals of equal cost, all scored on one reserve that none of them may train on.
+    """
 
     kind: Literal["coverage-planning"] = "coverage-planning"
-    question: ClassVar[str] = (
-        "Does a network recombine better from combinations that were planned than from as many that were not?"
-    )
     profiles: ClassVar[dict[str, dict[str, Any]]] = {
         "smoke": {
-            "base": {
-                "space": {"kind": "subset", "modules": 8, "max_active": 3},
-                "model": {"kind": "mlp", "width": 32, "depth": 2},
-                "recipe": {"kind": "fast", "steps": 60},
-            },
+            "base": SMOKE | {"space": {"kind": "subset", "modules": 8, "max_active": 3}},
             "numbers": (8, 12, 16),
             "reserve": 40,
-            "product": {
-                "space": {"kind": "product", "factors": {"a": 3, "b": 3, "c": 3, "d": 3}},
-                "model": {"kind": "mlp", "width": 32, "depth": 2},
-                "recipe": {"kind": "fast", "steps": 60},
-            },
+            "product": SMOKE | {"space": {"kind": "product", "factors": {"a": 3, "b": 3, "c": 3, "d": 3}}},
             "product_numbers": (9, 18),
             "product_reserve": 30,
             "changes": (16,),
-            "preferences": {
-                "family": {"kind": "preferences", "features": 6},
-                "space": {"kind": "subset", "modules": 6, "max_active": 3},
-                "model": {"kind": "mlp", "width": 32, "depth": 1},
-                "recipe": {"kind": "fast", "steps": 50, "tasks": 32},
-            },
+            "preferences": SMOKE_PREFERENCES,
             "preference_numbers": (8,),
             "preference_reserve": 12,
             "replicates": 2,
@@ -187,202 +72,213 @@ class CoveragePlanning(Study):
         },
         "demo": {"replicates": 4, "preferences_replicates": 3},
         "laptop": {},
-        "paper": {
-            "base": {"model": {"kind": "mlp", "width": 1024, "depth": 4}, "recipe": "paper", "every": 100},
-            "product": {
-                "space": {"kind": "product", "factors": {"a": 5, "b": 5, "c": 5, "d": 5}},
-                "model": {"kind": "mlp", "width": 1024, "depth": 4},
-                "recipe": "paper",
-                "every": 100,
-            },
-        },
+        "paper": {"base": PAPER_RUN, "product": PAPER_RUN | {"space": FACTORS}},
     }
-    cells: ClassVar[tuple[str, ...]] = ("arm", "support", "budget")
-    shown: ClassVar[tuple[str, ...]] = (
-        "size",
-        "pairs_met",
-        "score_in",
-        "score_held_out",
-        "score_all_pairs_met",
-        "score_some_pairs_unmet",
-        "score_part_unseen",
-    )
+    shown: ClassVar[tuple[str, ...]] = ("size", "pairs_met", "score_held_out", *WHERE)
 
     base: RunConfig = RunConfig(model=MLP(width=128, depth=3), recipe=Fast(steps=500))
-    """What the runs of the first arm share."""
+    """What the runs on subsets of modules share."""
     numbers: tuple[PositiveInt, ...] = (40, 80, 160)
     """Numbers of training combinations: few, middle, many."""
     reserve: NonNegativeInt = 376
     """Combinations that no support trains on: one common held-out test."""
     product: RunConfig = RunConfig(
-        space=ProductSpace(factors={"a": 5, "b": 5, "c": 5, "d": 5}),  # type: ignore[arg-type]
-        model=MLP(width=128, depth=3),
-        recipe=Fast(steps=500),
+        space=ProductSpace.model_validate(FACTORS), model=MLP(width=128, depth=3), recipe=Fast(steps=500)
     )
-    """What the runs of the second arm share: a value for each factor."""
+    """What the runs on a product of factors share: each combination has a value for each factor."""
     product_numbers: tuple[PositiveInt, ...] = (30, 60)
+    """Numbers of training combinations there."""
     product_reserve: NonNegativeInt = 300
+    """Combinations of the common test there."""
     changes: tuple[PositiveInt, ...] = (24, 48)
-    """Budgets in changes of factors; the first combination costs all of them."""
-    preferences: RunConfig = RunConfig(
-        family=Preferences(features=8, objects=2),
-        objective=Classification(),
-        space=SubsetSpace(modules=8, max_active=3),
-        model=MLP(width=256, depth=2),
-        recipe=Fast(steps=1000),
-        every=50,
-    )
-    """What the runs of the third arm share."""
+    """Budgets in changes of factors; the first combination costs one change per factor."""
+    preferences: RunConfig = PREFERENCES
+    """What the runs on preferences share."""
     preference_numbers: tuple[PositiveInt, ...] = (12,)
+    """Numbers of training combinations there."""
     preference_reserve: NonNegativeInt = 40
+    """Combinations of the common test there."""
     preferences_replicates: PositiveInt = 8
+    """Replicates there: a run takes longer."""
     control: field("families", Family) = Lookup()  # type: ignore[valid-type]
     """The family on which no choice of combinations can help."""
 
-    def model_post_init(self, context: Any) -> None:
-        ascend(self, "numbers", least=3)
-        ascend(self, "product_numbers")
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        ascending(self, "numbers", least=3)
+        ascending(self, "product_numbers")
+        return self
 
-    @property
-    def preferences_seeds(self) -> range:
-        """The seeds of the third arm's replicates."""
-        return range(self.first_seed, self.first_seed + self.preferences_replicates)
+    def arms(self) -> dict[str, Arm]:
+        def two(reserve: int, **settings: Any) -> dict[str, Any]:
+            random = Random(reserve=reserve, require_connected=False, **settings)
+            return {"random": random, "planned": Planned(reserve=reserve)}
 
-    def kinds(self, number: int) -> dict[str, SupportKind]:
-        """The supports of the first arm at one number of combinations, all of the largest size of combination."""
-        common: dict[str, Any] = {"number": number, "reserve": self.reserve}
+        # All supports have combinations of the largest size only.
+        pair, reserve = two(self.reserve, sizes="exactly"), self.reserve
+        kinds = {
+            **pair,
+            "planned-triples": Planned(reserve=reserve, strength=3),
+            "usage": Optimal(reserve=reserve, criterion="usage"),
+            "d-optimal": Optimal(reserve=reserve, criterion="d"),
+            "e-optimal": Optimal(reserve=reserve, criterion="e"),
+            "pair-poor": Optimal(reserve=reserve, criterion="pair-poor"),
+        }
+        modules = Arm(self.base, support=kinds, number=self.numbers)
         return {
-            "random": Random(**common, sizes="exactly", require_connected=False),
-            "planned": Planned(**common),
-            "planned-triples": Planned(**common, strength=3),
-            "usage": Optimal(**common, criterion="usage"),
-            "d-optimal": Optimal(**common, criterion="d"),
-            "e-optimal": Optimal(**common, criterion="e"),
-            "pair-poor": Optimal(**common, criterion="pair-poor"),
+            "modules": modules,
+            "lookup": modules.replace(family=self.control, support=pair, number=self.numbers[:1]),
+            "product": Arm(self.product, support=two(self.product_reserve), number=self.product_numbers),
+            "changes": Arm(self.product, support=dict.fromkeys(STRATEGIES, self.affordable), changes=self.changes),
+            "preferences": Arm(
+                self.preferences,
+                support=two(self.preference_reserve, sizes="exactly"),
+                number=self.preference_numbers,
+                seeds=self.seeds_for(self.preferences_replicates),
+            ),
         }
 
-    def runs(self) -> list[tuple[RunConfig, dict[str, Any]]]:
-        return [*self._main(), *self._control(), *self._product(), *self._by_changes(), *self._preferences()]
+    def affordable(self, cell: Any) -> Varied:
+        """A strategy with the combinations that a budget of changes pays for."""
+        kind = Varied(strategy=cell.support, reserve=self.product_reserve)
+        return kind.replace(number=kind.affordable(self.product.space, cell.seed, cell.changes))
 
-    def _labelled(
-        self, arm: str, base: RunConfig, seed: int, support: str, budget: int, kind: SupportKind, **more: Any
-    ) -> tuple[RunConfig, dict[str, Any]]:
-        labels = {"arm": arm, "support": support, "budget": budget, "replicate": seed}
-        return self.run(base, seed, support=kind, **more), labels
-
-    def _main(self) -> list[tuple[RunConfig, dict[str, Any]]]:
-        return [
-            self._labelled("modules", self.base, seed, name, number, kind)
-            for number in self.numbers
-            for seed in self.seeds
-            for name, kind in self.kinds(number).items()
-        ]
-
-    def _control(self) -> list[tuple[RunConfig, dict[str, Any]]]:
-        few = self.numbers[0]
-        return [
-            self._labelled("control", self.base, seed, name, few, self.kinds(few)[name], family=self.control)
-            for seed in self.seeds
-            for name in ("random", "planned")
-        ]
-
-    def _product(self) -> list[tuple[RunConfig, dict[str, Any]]]:
-        found = []
-        for number in self.product_numbers:
-            common: dict[str, Any] = {"number": number, "reserve": self.product_reserve}
-            kinds = {"random": Random(**common, require_connected=False), "planned": Planned(**common)}
-            for seed in self.seeds:
-                for name, kind in kinds.items():
-                    found.append(self._labelled("product", self.product, seed, name, number, kind))
-        return found
-
-    def _by_changes(self) -> list[tuple[RunConfig, dict[str, Any]]]:
-        space, found = self.product.space, []
-        for changes in self.changes:
-            for seed in self.seeds:
-                for name in STRATEGIES:
-                    kind = Varied(strategy=name, reserve=self.product_reserve)
-                    kind = kind.model_copy(update={"number": kind.affordable(space, seed, changes)})
-                    found.append(self._labelled("changes", self.product, seed, name, changes, kind))
-        return found
-
-    def _preferences(self) -> list[tuple[RunConfig, dict[str, Any]]]:
-        found = []
-        for number in self.preference_numbers:
-            common: dict[str, Any] = {"number": number, "reserve": self.preference_reserve}
-            random = Random(**common, sizes="exactly", require_connected=False)
-            for seed in self.preferences_seeds:
-                for name, kind in (("random", random), ("planned", Planned(**common))):
-                    found.append(self._labelled("preferences", self.preferences, seed, name, number, kind))
-        return found
-
-    def measurements(self) -> list[Measurement]:
+    def measurements(self) -> list[Any]:
         return [Scores(), CertificateOfSupport()]
 
-    def effects(self, tables: Tables) -> list[Effect]:
+    def claims(self, modules: Arm, lookup: Arm, product: Arm, changes: Arm, preferences: Arm) -> Iterator[StudyClaim]:
         few, middle, many = self.numbers[0], self.numbers[len(self.numbers) // 2], self.numbers[-1]
 
-        def score(
-            support: str, budget: int, arm: str = "modules", name: str = "score_held_out"
-        ) -> Float[np.ndarray, " replicate"]:
-            seeds = self.preferences_seeds if arm == "preferences" else self.seeds
-            return at(tables.runs, name, seeds, arm=arm, support=support, budget=budget)
+        def ahead(first: str, second: str, arm: Arm = modules, column: str = "score_held_out", **cell: int) -> Column:
+            """A column with one support minus that with another, by default with few combinations of modules."""
+            scores = arm[column].at(**(cell or {"number": few}))
+            return scores.at(support=first) - scores.at(support=second)
 
-        def ahead(
-            first: str, second: str, budget: int, arm: str = "modules"
-        ) -> Float[np.ndarray, " replicate"]:
-            return score(first, budget, arm) - score(second, budget, arm)
+        yield fits(
+            modules["score_in"].lowest(),
+            "The network fits its training tasks with every support on subsets of modules (lowest r2_in).",
+        )
+        yield claim(
+            "planned-needs-fewer",
+            statistic(self.doublings_saved, modules, middle=middle).greater(round(math.log2(1.25), 3)),
+            "A plan reaches the held-out R2 of random combinations with fewer combinations (doublings saved; random "
+            "combinations of the same size, at the middle number).",
+            primary=True,
+            needs="fits",
+        )
+        for name, (test, text) in {
+            "planned-beats-random": (
+                ahead("planned", "random").greater(0.05),
+                "With few combinations, held-out R2 is higher when they are planned than when they are drawn at random.",
+            ),
+            "more-than-balance": (
+                ahead("planned", "usage").greater(0.05),
+                "With few combinations, held-out R2 is higher with a plan than with combinations chosen for equal usage of the "
+                "constituents.",
+            ),
+            "pairs-and-not-balance": (
+                ahead("planned", "pair-poor").greater(0.05),
+                "With few combinations, held-out R2 is higher with a plan than with balanced combinations that repeat pairs.",
+            ),
+            "like-d-optimal": (
+                ahead("planned", "d-optimal").equivalent(0.02),
+                "Held-out R2 is the same with a plan as with combinations that raise the determinant of E[zz'] most.",
+            ),
+            "better-than-e-optimal": (
+                ahead("planned", "e-optimal").greater(0.02),
+                "Held-out R2 is higher with a plan than with combinations that raise the smallest eigenvalue of E[zz'] most.",
+            ),
+            "triples-are-not-needed": (
+                ahead("planned-triples", "planned", number=middle).equivalent(0.02),
+                "Planning for triples instead of pairs gives the same held-out R2 (middle number).",
+            ),
+            "breadth-costs-depth": (
+                ahead("planned", "random", column="score_all_pairs_met").less(0.0),
+                "On combinations whose pairs had all met, R2 is lower with a plan than with random combinations: each pair is "
+                "seen less often (few combinations).",
+            ),
+            "no-gain-with-many": (
+                ahead("planned", "random", number=many).equivalent(0.02),
+                "With many combinations, planned and random ones give the same held-out R2.",
+            ),
+        }.items():
+            yield claim(name, test, text, needs="fits")
+        yield claim(
+            "product-planned-beats-random",
+            ahead("planned", "random", product, number=self.product_numbers[0]).greater(0.05),
+            "Where every factor has a value: with few combinations, held-out R2 is higher when they are planned.",
+        )
+        stair = "the stair gives a higher held-out R2 than"
+        for first, second, margin, text in (
+            ("stair", "random", 0.05, f"Where changes of factors are the cost, {stair} random combinations."),
+            ("stair", "L", 0.02, f"At equal changes, {stair} changing one factor at a time from a base."),
+            ("walk", "stair", 0.02, "At equal changes, a covering walk gives a higher held-out R2 than the stair."),
+        ):
+            lead = ahead(first, second, changes, changes=self.changes[-1])
+            yield claim(f"{first}-beats-{second.lower()}-by-changes", lead.greater(margin), text)
+        yield claim(
+            "preferences-planned-beats-random",
+            ahead("planned", "random", preferences, number=self.preference_numbers[0]).greater(0.05),
+            "On preferences: with few combinations, the accuracy on held-out ones is higher when they are planned.",
+        )
+        yield control(
+            "control-gains-nothing",
+            ahead("planned", "random", lookup, "correlation_held_out").equivalent(0.05),
+            "On independent random functions planning changes nothing (correlation within held-out tasks, planned minus random).",
+        )
 
-        fits = [
-            score(name, number, name="score_in") for number in self.numbers for name in self.kinds(number)
-        ]
-        dear, rare = self.changes[-1], self.preference_numbers[0]
-        values = {
-            "fits": np.min(fits, axis=0),
-            "planned-needs-fewer": self._saved(tables),
-            "planned-beats-random": ahead("planned", "random", few),
-            "more-than-balance": ahead("planned", "usage", few),
-            "pairs-and-not-balance": ahead("planned", "pair-poor", few),
-            "like-d-optimal": ahead("planned", "d-optimal", few),
-            "better-than-e-optimal": ahead("planned", "e-optimal", few),
-            "triples-are-not-needed": ahead("planned-triples", "planned", middle),
-            "breadth-costs-depth": score("planned", few, name="score_all_pairs_met")
-            - score("random", few, name="score_all_pairs_met"),
-            "no-gain-with-many": ahead("planned", "random", many),
-            "product-planned-beats-random": ahead("planned", "random", self.product_numbers[0], "product"),
-            "stair-beats-random-by-changes": ahead("stair", "random", dear, "changes"),
-            "stair-beats-l-by-changes": ahead("stair", "L", dear, "changes"),
-            "walk-beats-stair-by-changes": ahead("walk", "stair", dear, "changes"),
-            "preferences-planned-beats-random": ahead("planned", "random", rare, "preferences"),
-            "control-gains-nothing": score("planned", few, "control", "correlation_held_out")
-            - score("random", few, "control", "correlation_held_out"),
-        }
-        return [Effect(claim, values[claim.name]) for claim in CLAIMS]
+    def doublings_saved(self, tables: Tables, middle: int) -> pd.Series:
+        """Doublings of the number of combinations that a plan saves at the score of the middle number of random ones.
 
-    def _saved(self, tables: Tables) -> Float[np.ndarray, " replicate"]:
-        """Doublings of the number of combinations that a plan saves at the score of random ones in the middle.
-
-        Where even the fewest planned combinations are better, the saving is at least what is given here; it is then counted as that.
+        Where even the fewest planned combinations are better, the true saving is at least the one given.
         """
-        middle = self.numbers[len(self.numbers) // 2]
-        curves = np.stack(
-            [
-                at(tables.runs, "score_held_out", self.seeds, arm="modules", support="planned", budget=number)
-                for number in self.numbers
-            ],
-            axis=1,
-        )
-        wanted = at(tables.runs, "score_held_out", self.seeds, arm="modules", support="random", budget=middle)
-        return np.array(
-            [
-                math.log2(middle / reached(self.numbers, curve, score).size)
-                if np.isfinite(curve).all() and math.isfinite(score)
-                else np.nan
-                for curve, score in zip(curves, wanted, strict=True)
-            ]
-        )
+        runs = tables.runs.reindex(columns=["replicate", "support", "number", "score_held_out"])
+        scores = runs.pivot(index="replicate", columns=["support", "number"], values="score_held_out")
+        saved = {}
+        for replicate, row in scores.astype(float).iterrows():
+            curve, wanted = row["planned"].reindex(list(self.numbers)).to_numpy(), row["random"][middle]
+            if np.isfinite([*curve, wanted]).all():
+                saved[replicate] = math.log2(middle / reached(self.numbers, curve, wanted).size)
+        return scores.index.to_series().map(saved)
 
-    def figures(self, tables: Tables) -> list[Figure]:
-        from recombine.studies.coverage_planning_figures import figures
+    def figures(self, modules: Arm, changes: Arm) -> Iterator[Figure]:
+        from recombine.figures.study import dots, lines
 
-        return figures(self, tables)
+        style: dict[str, Any] = {"series": "support", "floor": -0.25, "ceiling": 1.0, "y_title": "held-out R²"}
+        yield lines(
+            modules,
+            x="number",
+            y="score_held_out",
+            name="score_by_number",
+            title="How many combinations does planning save?",
+            caption="R² on combinations that no support may train on, the same for all supports. Every support has combinations of "
+            "the largest size only, so the curves differ only in which combinations were chosen.",
+            labels=NAMES,
+            x_title="training combinations",
+            **style,
+        )
+        yield dots(
+            modules.frame[modules.frame["number"] == self.numbers[0]],
+            category="support",
+            measures={column: words for column, words in WHERE.items() if column != "score_in"},
+            name="score_by_stratum",
+            title="Where is the gain?",
+            caption=f"{self.numbers[0]} training combinations. Held-out combinations by what training showed of their constituents: a plan "
+            "leaves fewer pairs that never met, and shows each pair less often.",
+            labels=NAMES,
+            floor=-0.5,
+            ceiling=1.0,
+            x_title="R²",
+        )
+        yield lines(
+            changes,
+            x="changes",
+            y="score_held_out",
+            name="score_by_changes",
+            title="Which strategy is worth its changes?",
+            caption="Where changing a factor is work (rebuilding a scene), strategies are compared by the number of changes and not "
+            "of combinations. The first combination costs all factors, each further one the factors that differ.",
+            labels=STRATEGIES,
+            x_title="changes of factors",
+            **style,
+        )

@@ -1,25 +1,20 @@
-"""Does a network go on to combine more parts than it was ever shown together?"""
+"""Does a network go on to combine more constituents than it was ever shown together?"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-import numpy as np
-from jaxtyping import Float
 from pydantic import PositiveInt, model_validator
 
 from recombine.component import field
-from recombine.families.base import Family
-from recombine.families.lookup import Lookup
-from recombine.models.base import Model
-from recombine.models.hypernetwork import Hypernetwork
-from recombine.models.mlp import MLP
-from recombine.probes.base import Measurement
-from recombine.probes.scores import Scores
-from recombine.spaces.subset import SubsetSpace
-from recombine.studies.base import Effect, Study, Tables, ascend, claims_of
-from recombine.studies.reduce import at, pooled
-from recombine.supports.random import Random
+from recombine.design import Arm, Column, Study, StudyClaim, Tables, claim, precondition
+from recombine.families import Family, Lookup
+from recombine.models import MLP, Hypernetwork, Model
+from recombine.probes import Scores
+from recombine.spaces import SubsetSpace
+from recombine.studies.shapes import ascending, control_fails, fits
+from recombine.supports import Random
 from recombine.training.config import RunConfig
 
 if TYPE_CHECKING:
@@ -27,87 +22,16 @@ if TYPE_CHECKING:
 
     from recombine.figures.base import Figure
 
-
-_claim = claims_of("productivity")
-
-
-CLAIMS = (
-    _claim(
-        "fits",
-        "The widest network fits its training tasks (r2_in).",
-        "above",
-        0.8,
-        role="precondition",
-    ),
-    _claim(
-        "recombines",
-        "It solves held-out combinations of the largest trained number of parts (R2).",
-        "above",
-        0.5,
-        role="precondition",
-    ),
-    _claim(
-        "loses",
-        "R2 falls with one part more than any training task had (held-out combinations of K parts minus those of K + 1).",
-        "greater",
-        0.05,
-        primary=True,
-        needs=("fits", "recombines"),
-    ),
-    _claim(
-        "loses-more",
-        "It falls again with the next part (K + 1 minus K + 2).",
-        "greater",
-        0.05,
-        needs=("fits", "recombines"),
-    ),
-    _claim(
-        "still-informed",
-        "With K + 1 parts the network does better than the mean of each task (R2).",
-        "above",
-        0.0,
-        needs=("fits",),
-    ),
-    _claim(
-        "width-closes-the-gap",
-        "The fall from K to K + 1 is smaller in the widest network than in the narrowest.",
-        "greater",
-        0.05,
-        needs=("fits",),
-    ),
-    _claim(
-        "structure-closes-the-gap",
-        "The fall is smaller in the hypernetwork, whose form is the teacher's, than in the widest plain network.",
-        "greater",
-        0.05,
-        needs=("fits",),
-    ),
-    _claim(
-        "control-is-learned",
-        "The network can learn the control (r2_in).",
-        "above",
-        0.3,
-        role="precondition",
-    ),
-    _claim(
-        "control-stays-at-zero",
-        "On independent random functions predictions for K + 1 parts have nothing to do with the truth (correlation).",
-        "equivalent",
-        0.05,
-        role="control",
-        needs=("control-is-learned",),
-    ),
-)
-"""Stated before any run, and versioned with this file."""
+CONTROL = "control: independent functions"
 
 
 class Productivity(Study):
-    """Trained on combinations of up to K parts, tested on K, K + 1 and K + 2, at several widths."""
+    """Can a network that was trained with up to K active constituents handle K + 1 and K + 2 at once?
+
+    Networks of several widths are trained on combinations of up to K constituents, and tested on K, K + 1 and K + 2.
+    """
 
     kind: Literal["productivity"] = "productivity"
-    question: ClassVar[str] = (
-        "Can a network that was trained with up to K active parts handle K + 1 and K + 2 at once?"
-    )
     profiles: ClassVar[dict[str, dict[str, Any]]] = {
         "smoke": {
             "base": {"recipe": {"kind": "fast", "steps": 100}},
@@ -122,110 +46,162 @@ class Productivity(Study):
         "demo": {"replicates": 4},
         "laptop": {},
         "paper": {
-            "base": {"recipe": "paper", "every": 100},
+            "base": {"recipe": "paper", "eval_every": 100},
             "modules": 16,
             "number": 522,
             "widths": (128, 512, 1024),
             "depth": 4,
         },
     }
-    cells: ClassVar[tuple[str, ...]] = ("family", "model", "width")
+    shown: ClassVar[tuple[str, ...]] = ("r2_in", "correlation_held_out")
 
     base: RunConfig = RunConfig()
-    """What all runs share; space, support and model are set by the sweep."""
+    """What all runs share; the arms set space, support and model."""
     modules: PositiveInt = 12
+    """Constituents of the space."""
     trained: PositiveInt = 3
-    """K: the most parts of a training combination."""
+    """K: the most constituents of a training combination."""
     more: PositiveInt = 2
-    """So many parts more are tested."""
+    """How many constituents beyond K are tested."""
     number: PositiveInt = 220
     """Training combinations."""
     control_number: PositiveInt = 40
     """Training combinations of the control: few enough to be memorised."""
     widths: tuple[PositiveInt, ...] = (32, 64, 128)
+    """Widths of the plain network."""
     depth: PositiveInt = 3
+    """Hidden layers of the plain network."""
     structured: field("models", Model) | None = Hypernetwork()  # type: ignore[valid-type]
-    """A model with the teacher's form, beside the plain ones."""
+    """A model with the form of the teacher, beside the plain ones; None leaves it out."""
     control: field("families", Family) = Lookup()  # type: ignore[valid-type]
     """The family on which the same must fail."""
 
     @model_validator(mode="after")
-    def _two_widths(self) -> Self:
-        ascend(self, "widths")
+    def _check(self) -> Self:
+        ascending(self, "widths")
         return self
 
-    def runs(self) -> list[tuple[RunConfig, dict[str, Any]]]:
-        space = SubsetSpace(modules=self.modules, max_active=self.trained + self.more)
-        plain: list[tuple[Model, Family, int]] = [
-            (MLP(width=width, depth=self.depth), self.base.family, self.number) for width in self.widths
-        ]
-        others = [(plain[-1][0], self.control, self.control_number)]
-        if self.structured is not None:
-            others.append((self.structured, self.base.family, self.number))
-        found = []
-        for model, family, number in plain + others:
-            support = Random(number=number, most_active=self.trained)
-            labels = {
-                "family": family.kind,
-                "model": model.kind,
-                "width": model.width if isinstance(model, MLP) else 0,
-            }
-            for seed in self.seeds:
-                config = self.run(self.base, seed, space=space, support=support, model=model, family=family)
-                found.append((config, labels | {"replicate": seed}))
-        return found
+    def arms(self) -> dict[str, Arm | None]:
+        main = Arm(
+            self.base,
+            space=SubsetSpace(modules=self.modules, max_active=self.trained + self.more),
+            support=Random(number=self.number, most_active=self.trained),
+            model=MLP(depth=self.depth),
+            width=self.widths,
+        )
+        few = Random(number=self.control_number, most_active=self.trained)
+        return {
+            "main": main,
+            "structured": self.structured and main.replace(model=self.structured, width=None),
+            "lookup": main.replace(family=self.control, support=few, width=self.widths[-1]),
+        }
 
-    def measurements(self) -> list[Measurement]:
+    def measurements(self) -> list[Any]:
         return [Scores(combinations=1024, draws=2)]
 
-    def by_parts(self, tables: Tables) -> pd.DataFrame:
-        """R2 and correlation of held-out combinations by their number of parts, a row a run."""
-        frame = tables.combinations
-        if frame.empty:
-            return frame
-        held_out = frame[frame["region"].isin(["held_out", "validation"])]
-        return pooled(held_out, ["run", "replicate", "family", "model", "width", "parts"])
-
-    def effects(self, tables: Tables) -> list[Effect]:
-        by_parts = self.by_parts(tables)
+    def claims(self, main: Arm, lookup: Arm, structured: Arm | None = None) -> Iterator[StudyClaim]:
         most = self.trained
 
-        def score(parts: int, name: str = "r2", **labels: Any) -> Float[np.ndarray, " replicate"]:
-            if by_parts.empty:
-                return np.full(len(self.seeds), np.nan)
-            return at(by_parts, name, self.seeds, parts=parts, **labels)
+        def r2(parts: int, arm: Arm = main) -> Column:
+            """R2 on held-out combinations with this number of constituents."""
+            return arm.table(self.with_parts, parts=parts)["r2"]
 
-        main, control = self.base.family.kind, self.control.kind
-        wide: dict[str, Any] = {"family": main, "model": "mlp", "width": self.widths[-1]}
-        narrow: dict[str, Any] = wide | {"width": self.widths[0]}
-        fall = score(most, **wide) - score(most + 1, **wide)
-        values = {
-            "fits": at(tables.runs, "r2_in", self.seeds, **wide),
-            "recombines": score(most, **wide),
-            "loses": fall,
-            "loses-more": score(most + 1, **wide) - score(most + 2, **wide),
-            "still-informed": score(most + 1, **wide),
-            "width-closes-the-gap": score(most, **narrow) - score(most + 1, **narrow) - fall,
-            "control-is-learned": at(tables.runs, "r2_in", self.seeds, family=control),
-            "control-stays-at-zero": score(most + 1, "correlation", family=control),
-        }
-        if self.structured is not None:
-            other = {"family": main, "model": self.structured.kind, "width": 0}
-            values["structure-closes-the-gap"] = fall - (score(most, **other) - score(most + 1, **other))
-        return [Effect(claim, values[claim.name]) for claim in CLAIMS if claim.name in values]
+        wide = {parts: r2(parts).last() for parts in (most, most + 1, most + 2)}
+        fall = wide[most] - wide[most + 1]
+        yield fits(main["r2_in"].last(), "The widest network fits its training tasks (r2_in).")
+        yield precondition(
+            "recombines",
+            wide[most].above(0.5),
+            "The widest network solves held-out combinations of the largest trained number of constituents (R2).",
+        )
+        yield claim(
+            "loses",
+            fall.greater(0.05),
+            "R2 falls with one constituent more than any training task had (held-out combinations of K constituents minus "
+            "those of K + 1).",
+            primary=True,
+            needs=("fits", "recombines"),
+        )
+        yield claim(
+            "loses-more",
+            (wide[most + 1] - wide[most + 2]).greater(0.05),
+            "R2 falls again with the next constituent (K + 1 minus K + 2).",
+            needs=("fits", "recombines"),
+        )
+        yield claim(
+            "still-informed",
+            wide[most + 1].above(0.0),
+            "With K + 1 constituents the network does better than the mean of each task (R2).",
+            needs="fits",
+        )
+        yield claim(
+            "width-closes-the-gap",
+            ((r2(most) - r2(most + 1)).first() - fall).greater(0.05),
+            "The fall from K to K + 1 is smaller in the widest network than in the narrowest.",
+            needs="fits",
+        )
+        if structured is not None:
+            yield claim(
+                "structure-closes-the-gap",
+                (fall - (r2(most, structured) - r2(most + 1, structured))).greater(0.05),
+                "The fall is smaller in the hypernetwork, which has the form of the teacher, than in the widest plain network.",
+                needs="fits",
+            )
+        yield from control_fails(
+            lookup["r2_in"],
+            lookup.table(self.with_parts, parts=most + 1)["correlation"],
+            "The network can learn the control (r2_in).",
+            "On independent random functions, predictions for K + 1 constituents do not correlate with the truth (correlation).",
+        )
 
-    def overview(self, tables: Tables) -> pd.DataFrame:
-        """Means over replicates by number of parts."""
-        by_parts = self.by_parts(tables)
-        if by_parts.empty:
-            return by_parts
-        ordered = by_parts.sort_values("parts", kind="stable")
-        grouped = ordered.groupby(["family", "model", "width", "parts"])
-        frame = grouped[["r2", "correlation"]].mean()
-        frame.insert(0, "n", grouped["r2"].count())
-        return frame.reset_index()
+    def by_parts(self, tables: Tables) -> pd.DataFrame:
+        """R2 and correlation of held-out combinations by their number of constituents: one row per run and number."""
+        frame, labels = tables.combinations, list(tables.labels)
+        if frame.empty:
+            return frame.reindex(columns=[*labels, "parts", "r2", "correlation"])
+        held_out = frame[frame["region"].isin(["held_out", "validation"])]
+        return self.base.family.pooled(held_out, [*labels, "parts"])
 
-    def figures(self, tables: Tables) -> list[Figure]:
-        from recombine.studies.productivity_figures import figures
+    def with_parts(self, tables: Tables, parts: int) -> pd.DataFrame:
+        """The rows of `by_parts` for one number of constituents."""
+        frame = self.by_parts(tables)
+        return frame[frame["parts"] == parts]
 
-        return figures(self, tables)
+    def overview_columns(self, tables: Tables) -> pd.DataFrame:
+        wide = self.by_parts(tables).pivot(index="run", columns="parts", values="r2")
+        return wide.rename(columns=lambda parts: f"r2_of_{parts}_constituents").reset_index()
+
+    def figures(self, main: Arm, lookup: Arm, structured: Arm | None = None) -> Iterator[Figure]:
+        import pandas as pd
+
+        from recombine.figures.study import lines
+
+        plain = self.by_parts(main.tables)
+        networks = {f"MLP, width {width}": plain[plain["width"] == width] for width in self.widths}
+        if structured is not None and self.structured is not None:
+            networks[self.structured.kind] = self.by_parts(structured.tables)
+        networks[CONTROL] = self.by_parts(lookup.tables)
+        frame = pd.concat([rows.assign(network=name) for name, rows in networks.items()])
+        scores = {"r2": "R²", "correlation": "correlation"}
+        yield lines(
+            frame.melt(["replicate", "network", "parts"], list(scores), "measure", "value"),
+            x="parts",
+            y="value",
+            series="network",
+            facet="measure",
+            name="score_by_parts",
+            title="What happens beyond the trained number of constituents?",
+            caption="Scores on combinations that were never trained, by their number of constituents. Training combinations had "
+            f"at most {self.trained}, so points right of {self.trained} have more constituents than the network was ever shown "
+            "together. R² is 1 where every answer is right and 0 where the mean of each task would do as well. The correlation "
+            "within tasks says whether the answers still follow the truth when their size is wrong. In the control every "
+            "combination is an independent function, so nothing can be recombined.",
+            labels=list(networks),
+            facet_labels=scores,
+            controls=[CONTROL],
+            log=False,
+            floor=-0.25,
+            ceiling=1.0,
+            x_title="constituents of the held-out combination",
+            y_title="score",
+        )

@@ -1,30 +1,20 @@
-"""Do the recipes `fast` and `paper` answer alike?"""
+"""Do the recipes `fast` and `paper` give the same answers?"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-from jaxtyping import Float
 from pydantic import NonNegativeInt, PositiveInt, model_validator
 
 from recombine.component import field
-from recombine.models.mlp import MLP
-from recombine.probes.base import Measurement
-from recombine.probes.scores import Scores
-from recombine.recipes.base import Recipe
-from recombine.recipes.fast import Fast
-from recombine.recipes.paper import Paper
-from recombine.stats.verdicts import Claim
-from recombine.studies.base import Effect, Study, Tables, claims_of
-from recombine.studies.reduce import at, column
-from recombine.studies.supports_pairs import lost, size_of, without_the_part_apart
-from recombine.supports.balanced import Balanced
-from recombine.supports.base import SupportKind
-from recombine.supports.disconnected import Disconnected
-from recombine.supports.popular import Popular
-from recombine.supports.random import Random
-from recombine.supports.unpopular import Unpopular
+from recombine.design import Arm, Study, StudyClaim, Tables, claim, statistic
+from recombine.models import MLP
+from recombine.recipes import Fast, Paper, Recipe
+from recombine.studies.paired_supports import NAMES, Kinds, kinds_in_pairs, lost
+from recombine.studies.shapes import fits
+from recombine.supports import Random
 from recombine.training.config import RunConfig
 
 if TYPE_CHECKING:
@@ -32,7 +22,6 @@ if TYPE_CHECKING:
 
     from recombine.figures.base import Figure
 
-FEW = "random-few"
 COMPARED = {
     "disconnected-hurts": ("halves", "random-as-halves"),
     "missing-part-hurts": ("missing-part", "random"),
@@ -40,66 +29,16 @@ COMPARED = {
     "popular-does-not-hurt": ("popular", "random"),
     "balance-does-not-matter": ("balanced", "random"),
 }
-"""The claims of `supports` that are asked again: a kind of support and what it is held against."""
-
-_claim = claims_of("recipes")
-
-
-def _again(recipe: str) -> list[Claim]:
-    """What `data-scaling` and `supports` claim of the hyperteacher, with their directions and margins."""
-    return [
-        _claim(
-            f"{recipe}-fits",
-            f"With {recipe} the network fits its training tasks (r2_in, the lowest of all supports).",
-            "above",
-            0.8,
-            role="precondition",
-        ),
-        _claim(
-            f"{recipe}-rises",
-            f"With {recipe} held-out R2 is higher with many training combinations than with few.",
-            "greater",
-            0.05,
-            needs=(f"{recipe}-fits",),
-        ),
-        *(
-            _claim(
-                f"{recipe}-{name}",
-                f"With {recipe}: R2 lost with the support {kind} against {other}, on combinations that both hold out.",
-                "greater" if name.endswith("-hurts") else "equivalent",
-                0.05 if name.endswith("-hurts") else 0.02,
-                needs=(f"{recipe}-fits",),
-            )
-            for name, (kind, other) in COMPARED.items()
-        ),
-    ]
-
-
-CLAIMS = (
-    _claim(
-        "equivalent-at-matched-loss",
-        "At equal training loss the two recipes have the same held-out R2 (fast less paper, many random combinations).",
-        "equivalent",
-        0.02,
-        primary=True,
-    ),
-    _claim(
-        "equivalent-at-matched-loss-with-few",
-        "The same with few training combinations, where recombining is hard.",
-        "equivalent",
-        0.02,
-    ),
-    *_again("fast"),
-    *_again("paper"),
-)
-"""Stated before any run, and versioned with this file."""
+"""The claims of `supports` that are asked again: a kind of support and the one that it is compared with."""
 
 
 class Recipes(Study):
-    """The supports of `data-scaling` and `supports` on the hyperteacher, trained with either recipe."""
+    """Do a recipe that takes minutes and the published recipe answer the same questions in the same way?
+
+    The supports of `data-scaling` and `supports` on the hyperteacher, trained with both recipes.
+    """
 
     kind: Literal["recipes"] = "recipes"
-    question: ClassVar[str] = "Do a recipe of minutes and the published one answer the same questions alike?"
     profiles: ClassVar[dict[str, dict[str, Any]]] = {
         "smoke": {
             "base": {
@@ -107,7 +46,7 @@ class Recipes(Study):
                 "model": {"kind": "mlp", "width": 32, "depth": 2},
             },
             "fast": {"kind": "fast", "steps": 60},
-            "paper": {"kind": "paper", "steps": 200, "rate": 1e-3},
+            "paper": {"kind": "paper", "steps": 200, "learning_rate": 1e-3},
             "paper_every": 25,
             "number": 40,
             "few": 15,
@@ -118,21 +57,20 @@ class Recipes(Study):
         "demo": {"replicates": 4},
         "laptop": {},
         "paper": {
-            "base": {"model": {"kind": "mlp", "width": 1024, "depth": 4}, "every": 100},
+            "base": {"model": {"kind": "mlp", "width": 1024, "depth": 4}, "eval_every": 100},
             "paper": "paper",
             "replicates": 3,
         },
     }
-    cells: ClassVar[tuple[str, ...]] = ("recipe", "support")
-    shown: ClassVar[tuple[str, ...]] = ("score_in", "score_held_out")
 
     base: RunConfig = RunConfig(model=MLP(width=128, depth=3))
     """What all runs share."""
     fast: field("recipes", Recipe) = Fast()  # type: ignore[valid-type]
+    """The recipe that takes minutes."""
     paper: field("recipes", Recipe) = Paper(steps=4500)  # type: ignore[valid-type]
-    """At this size 4,500 steps reach the loss that `fast` has after about 220 of its 500."""
+    """The published recipe. At this size 4,500 steps reach the loss that `fast` has after about 220 of its 500."""
     paper_every: PositiveInt = 100
-    """Steps of `paper` between two looks."""
+    """Steps of `paper` between two evaluations."""
     number: PositiveInt = 320
     """Combinations of the random, balanced and popular supports."""
     few: PositiveInt = 40
@@ -140,97 +78,121 @@ class Recipes(Study):
     reserve: NonNegativeInt = 376
     """Combinations that random supports hold out."""
     popular: PositiveInt = 4
-    """How many parts are popular."""
+    """The number of popular constituents."""
 
     @model_validator(mode="after")
-    def _sizes(self) -> Self:
+    def _check(self) -> Self:
         if self.few >= self.number:
             raise ValueError(f"few={self.few} must be less than number={self.number}")
         if self.fast.kind == self.paper.kind:
             raise ValueError("the two recipes must differ in kind")
         return self
 
-    def kinds(self, seed: int) -> dict[str, SupportKind]:
-        """The supports of one replicate, by name."""
-        space, halves, unpopular = self.base.space, Disconnected(), Unpopular()
-        return {
-            "random": Random(number=self.number, reserve=self.reserve),
-            FEW: Random(number=self.few, reserve=self.reserve),
-            "balanced": Balanced(number=self.number),
-            "popular": Popular(parts=self.popular, number=self.number),
-            "missing-part": without_the_part_apart(space, seed),
-            "random-as-halves": Random(number=size_of(halves, space), reserve=self.reserve),
-            "halves": halves,
-            "random-as-unpopular": Random(number=size_of(unpopular, space), reserve=self.reserve),
-            "unpopular": unpopular,
+    def arms(self) -> dict[str, Arm]:
+        kinds: Kinds = {
+            **kinds_in_pairs(self.base.space, self.number, self.reserve, self.popular),
+            "random-few": Random(number=self.few, reserve=self.reserve),
         }
+        fast = Arm(self.base, recipe=self.fast, support=kinds)
+        return {"fast": fast, "paper": fast.replace(recipe=self.paper, eval_every=self.paper_every)}
 
-    def runs(self) -> list[tuple[RunConfig, dict[str, Any]]]:
-        found = []
-        recipes = ("fast", self.fast, self.base.every), ("paper", self.paper, self.paper_every)
-        for name, recipe, every in recipes:
-            for seed in self.seeds:
-                for support, kind in self.kinds(seed).items():
-                    labels = {
-                        "recipe": name,
-                        "family": self.base.family.kind,
-                        "support": support,
-                        "replicate": seed,
-                    }
-                    run = self.run(self.base, seed, support=kind, recipe=recipe, every=every)
-                    found.append((run, labels))
-        return found
-
-    def measurements(self) -> list[Measurement]:
-        return [Scores()]
-
-    def effects(self, tables: Tables) -> list[Effect]:
-        values = {
-            "equivalent-at-matched-loss": self._at_matched_loss(tables.curves, "random"),
-            "equivalent-at-matched-loss-with-few": self._at_matched_loss(tables.curves, FEW),
-        }
-        for recipe in ("fast", "paper"):
-            own = Tables(
-                runs=tables.runs[tables.runs["recipe"] == recipe],
-                combinations=tables.combinations[column(tables.combinations, "recipe") == recipe],
-                probes=tables.probes,
-                curves=tables.curves,
+    def claims(self, fast: Arm, paper: Arm) -> Iterator[StudyClaim]:
+        yield claim(
+            "equivalent-at-matched-loss",
+            statistic(difference_at_matched_loss, fast, paper, support="random").equivalent(0.02),
+            "At equal training loss the two recipes have the same held-out R2 (fast minus paper, many random combinations).",
+            primary=True,
+        )
+        yield claim(
+            "equivalent-at-matched-loss-with-few",
+            statistic(difference_at_matched_loss, fast, paper, support="random-few").equivalent(0.02),
+            "The same holds with few training combinations, where recombining is hard.",
+        )
+        # What `data-scaling` and `supports` claim of the hyperteacher, with their directions and margins.
+        for recipe, arm in (("fast", fast), ("paper", paper)):
+            yield fits(
+                arm["score_in"].lowest(),
+                f"With {recipe} the network fits its training tasks (lowest r2_in over all supports).",
+                name=f"{recipe}-fits",
             )
-
-            def score(name: str, support: str, own: Tables = own) -> Float[np.ndarray, " replicate"]:
-                return at(own.runs, name, self.seeds, support=support)
-
-            kinds = list(self.kinds(self.first_seed))
-            values[f"{recipe}-fits"] = np.min([score("score_in", kind) for kind in kinds], axis=0)
-            values[f"{recipe}-rises"] = score("score_held_out", "random") - score("score_held_out", FEW)
-            for name, (kind, other) in COMPARED.items():
-                values[f"{recipe}-{name}"] = lost(own, self.base.family, list(self.seeds), kind, other)
-        return [Effect(claim, values[claim.name]) for claim in CLAIMS]
-
-    def _at_matched_loss(self, curves: pd.DataFrame, support: str) -> Float[np.ndarray, " replicate"]:
-        """Held-out score of `fast` less that of `paper` at the lowest loss that both reached.
-
-        A curve has a loss (the mean since the last look) and a score at each look. Between looks both are taken as straight
-        over the logarithm of the loss, so that the denser curve does not win by its looks. The choice sees the loss alone.
-        """
-        found = np.full(len(self.seeds), np.nan)
-        for place, seed in enumerate(self.seeds):
-            here = curves[(column(curves, "support") == support) & (column(curves, "replicate") == seed)]
-            by_recipe = {
-                name: part.sort_values("step").assign(loss=lambda one: one["loss"].cummin())
-                for name, part in here.groupby("recipe")
-            }
-            if len(by_recipe) < 2:
-                continue
-            common = max(part["loss"].min() for part in by_recipe.values())
-            fast, paper = (
-                float(np.interp(-np.log(common), -np.log(part["loss"]), part["score_held_out"]))
-                for part in (by_recipe["fast"], by_recipe["paper"])
+            held_out = arm["score_held_out"]
+            yield claim(
+                f"{recipe}-rises",
+                (held_out.at(support="random") - held_out.at(support="random-few")).greater(0.05),
+                f"With {recipe} held-out R2 is higher with many training combinations than with few.",
+                needs=f"{recipe}-fits",
             )
-            found[place] = fast - paper
-        return found
+            for name, (support, against) in COMPARED.items():
+                loss = statistic(lost, arm, family=self.base.family, support=support, against=against)
+                yield claim(
+                    f"{recipe}-{name}",
+                    loss.greater(0.05) if name.endswith("-hurts") else loss.equivalent(0.02),
+                    f"With {recipe}: R2 lost with the support {support} against {against}, on combinations that both hold out.",
+                    needs=f"{recipe}-fits",
+                )
 
-    def figures(self, tables: Tables) -> list[Figure]:
-        from recombine.studies.recipes_figures import figures
+    def figures(self, fast: Arm, paper: Arm) -> Iterator[Figure]:
+        import pandas as pd
 
-        return figures(self, tables)
+        from recombine.figures.study import dots, scatter
+
+        curves = pd.concat([fast.tables.curves, paper.tables.curves], ignore_index=True)
+        curves = curves.reindex(columns=["support", "arm", "loss", "score_held_out", "run"])
+        curves = curves[curves["support"] == "random"]
+        yield scatter(
+            curves.assign(loss=np.log10(curves["loss"].astype(float))),
+            x="loss",
+            y="score_held_out",
+            group="arm",
+            name="on_the_way",
+            title="Is it the loss or the recipe?",
+            caption="One point per evaluation of a run during training: the training loss since the last evaluation, and R² on "
+            "held-out combinations. Training goes from right to left. Where the two clouds coincide, equal loss means equal "
+            "recombination.",
+            labels={"fast": "fast", "paper": "paper"},
+            point_name="run",
+            x_title="training loss (power of ten)",
+            y_title="held-out R²",
+        )
+        runs = pd.concat([fast.frame, paper.frame], ignore_index=True)
+        runs = runs.reindex(columns=["replicate", "support", "arm", "score_held_out"])
+        wide = runs.pivot_table(index=["replicate", "support"], columns="arm", values="score_held_out", sort=False)
+        yield dots(
+            wide.reindex(columns=["fast", "paper"]).reset_index(),
+            category="support",
+            measures=("fast", "paper"),
+            name="by_support",
+            title="Do the same supports hurt?",
+            caption="Each kind of training support with both recipes. `paper` stops before it has come as far as `fast`, so it lies "
+            "lower. What counts is whether the same supports lie below the others.",
+            labels={kind: name for kind, name in NAMES.items() if kind in fast.axes["support"]},
+            floor=-0.5,
+            ceiling=1.0,
+            x_title="held-out R²",
+        )
+
+
+def difference_at_matched_loss(fast: Tables, paper: Tables, support: str) -> pd.Series:
+    """Held-out score of `fast` minus that of `paper` at the lowest loss that both reached, for each replicate.
+
+    A curve has a loss (the mean since the last evaluation) and a score at each evaluation. Between evaluations both are
+    taken as linear in the logarithm of the loss, so that the denser curve gains nothing by its density. The choice of
+    the loss does not look at the score.
+    """
+    import pandas as pd
+
+    differences = {}
+    curves = [tables.curves for tables in (fast, paper)]
+    if any("loss" not in frame for frame in curves):
+        return pd.Series(dtype=float)
+    curves = [frame[frame["support"] == support].sort_values("step") for frame in curves]
+    for replicate in set(curves[0]["replicate"]) & set(curves[1]["replicate"]):
+        losses, scores = [], []
+        for frame in curves:
+            own = frame[frame["replicate"] == replicate]
+            losses.append(np.log(own["loss"].cummin().to_numpy(dtype=float)))
+            scores.append(own["score_held_out"].to_numpy(dtype=float))
+        common = max(loss.min() for loss in losses)
+        first, second = (np.interp(-common, -loss, score) for loss, score in zip(losses, scores, strict=True))
+        differences[replicate] = float(first - second)
+    return pd.Series(differences, dtype=float)

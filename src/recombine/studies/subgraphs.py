@@ -2,46 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
-import numpy as np
-from jaxtyping import Float
 from pydantic import PositiveInt, model_validator
 
 from recombine.component import field
-from recombine.families.einstein import Einstein
-from recombine.families.graph_family import GraphFamily
-from recombine.families.maximum_sum import MaximumSum
-from recombine.families.multiplication import Multiplication
-from recombine.graphs.multiplication import digit_gains
-from recombine.models.base import Model
-from recombine.models.decoder import Decoder
-from recombine.objectives.next_token import NextToken
-from recombine.probes.base import Measurement
-from recombine.probes.graph_steps import COLUMNS, GraphSteps
-from recombine.recipes.fast import Fast
-from recombine.spaces.instances import InstanceSpace
-from recombine.spaces.lists import ListSpace
-from recombine.spaces.number_pairs import NumberPairs
-from recombine.studies.base import Effect, Study, Tables
-from recombine.studies.reduce import at
-from recombine.studies.subgraphs_claims import (
-    ARMS,
-    CLAIMS,
-    FAILS,
-    FITS,
-    LISTS,
-    PLAIN,
-    PRODUCTS,
-    PUZZLES,
-    QUESTION,
-    STEPS,
-    fails,
-    fits,
-)
-from recombine.supports.leading_instances import LeadingInstances
-from recombine.supports.short_lists import ShortLists
-from recombine.supports.small_factors import SmallFactors
+from recombine.design import Arm, Column, Study, StudyClaim, Tables, claim, precondition, statistic
+from recombine.families import Einstein, MaximumSum, Multiplication
+from recombine.graphs.einstein import left_word
+from recombine.models import Decoder, Model
+from recombine.objectives import NextToken
+from recombine.probes import GraphSteps
+from recombine.probes.graph_steps import COLUMNS
+from recombine.probes.graph_steps.statistics import digit_skill, digit_table, predictable_digits, slips_by_depth
+from recombine.studies.shapes import if_run, sequence_run, undecided
+from recombine.supports import ShortLists, SmallFactors
 from recombine.training.config import RunConfig
 
 if TYPE_CHECKING:
@@ -49,268 +25,260 @@ if TYPE_CHECKING:
 
     from recombine.figures.base import Figure
 
-FAMILIES: dict[str, type[GraphFamily]] = {
-    LISTS: MaximumSum,
-    PRODUCTS: Multiplication,
-    PUZZLES: Einstein,
+Format = Literal["steps", "question only", "steps, plain places"]
+STEPS, QUESTION, PLAIN = get_args(Format)
+"""All steps are written; only the result is; all steps, at consecutive positions, of which training never reaches the last."""
+ARMS = {
+    "lists": ("lists", STEPS),
+    "lists_question": ("lists", QUESTION),
+    "lists_plain": ("lists", PLAIN),
+    "products": ("products", STEPS),
+    "products_question": ("products", QUESTION),
+    "puzzles": ("puzzles", STEPS),
 }
+"""The problem and the format of each arm."""
+FAMILIES = {"lists": MaximumSum, "products": Multiplication, "puzzles": Einstein}
+TITLES = {"lists": "Maximum sums", "products": "Multiplication", "puzzles": "Einstein's puzzle"}
+SIZES = {"lists": "numbers in the list", "products": "digits of the factors", "puzzles": "depth of the graph"}
+WORDS = {"lists": ("lists", "lengths"), "products": ("numbers", "lengths"), "puzzles": ("puzzles", "depths")}
+TRAINED = {problem: f"{things} of trained {sizes}" for problem, (things, sizes) in WORDS.items()}
+LARGER = {problem: f"longer {things} than those trained on" for problem, (things, _) in WORDS.items()}
+LARGER["puzzles"] = "deeper puzzles than those trained on"
+HOW = {STEPS: "with all steps written down", QUESTION: "without steps", PLAIN: "with steps and plain places"}
+FITS = {"lists": 0.95, "lists_question": 0.9, "lists_plain": 0.95, "products": 0.9, "puzzles": 0.9}
+"""The accuracy on held-out problems of trained sizes that claims about larger ones need."""
+FAILS = {"lists": 0.4, "lists_question": 0.4, "products": 0.4, "puzzles": 0.1}
+"""The margins by which larger problems fail. Depths of puzzles differ by little."""
+READ = "answers with as many steps as they need"
+"""In other answers, every step after a missing one would be taken for another."""
+DIGITS = {"products_question": "right, question only", "products": "right, with steps"}
+TINY: dict[str, Any] = {"tasks": 16, "steps": 8, "eval_every": 8, "validation_tasks": 8}
+LONG: dict[str, Any] = {"tasks": 256, "steps": 20_000, "eval_every": 1000, "validation_tasks": 128}
 
 
-def _tiny(**parts: Any) -> dict[str, Any]:
-    """A problem of the smoke profile."""
-    recipe = {"kind": "fast", "tasks": 16, "samples": 1, "steps": 8}
-    return {"recipe": recipe, "every": 8, "validation_tasks": 8, **parts}
-
-
-SMOKE = {
-    "lists": _tiny(
-        family={"kind": "maximum-sum", "lists": {"kind": "lists", "longest": 5}},
-        space={"kind": "lists", "longest": 5},
-        support={"kind": "short-lists", "longest": 3, "number": 100, "reserve": 24},
-    ),
-    "products": _tiny(
-        family={"kind": "multiplication", "pairs": {"kind": "number-pairs", "left": 2, "right": 2}},
-        space={"kind": "number-pairs", "left": 2, "right": 2},
-        support={"kind": "small-factors", "left": 1, "right": 2, "number": 60, "reserve": 24},
-    ),
-    "puzzles": _tiny(
-        family={"kind": "einstein", "instances": {"kind": "instances", "number": 80}},
-        space={"kind": "instances", "number": 80},
-    ),
-    "model": {"kind": "decoder", "width": 16, "layers": 1, "heads": 2},
-    "arms": (STEPS,),
-    "replicates": 2,
-}
-PAPER = {
-    "lists": {
-        "family": {"kind": "maximum-sum", "lists": {"kind": "lists", "longest": 10}},
-        "space": {"kind": "lists", "longest": 10},
-        "support": {"kind": "short-lists", "longest": 5, "number": 200_000, "tilt": 1},
-        "recipe": {"kind": "fast", "tasks": 256, "samples": 1, "steps": 20_000},
-        "every": 1000,
-        "validation_tasks": 128,
-    },
-    "products": {
-        "family": {"kind": "multiplication", "pairs": {"kind": "number-pairs", "left": 4, "right": 3}},
-        "space": {"kind": "number-pairs", "left": 4, "right": 3},
-        "support": {"kind": "small-factors", "left": 3, "right": 2, "number": 60_000},
-        "recipe": {"kind": "fast", "tasks": 256, "samples": 1, "steps": 20_000},
-        "every": 1000,
-        "validation_tasks": 128,
-    },
-    "puzzles": {
-        "family": {"kind": "einstein", "names": 16, "instances": {"kind": "instances", "number": 19_200}},
-        "space": {"kind": "instances", "number": 19_200},
-        "support": {"kind": "leading-instances", "block": 16},
-        "recipe": {"kind": "fast", "tasks": 256, "samples": 1, "steps": 20_000},
-        "every": 1000,
-        "validation_tasks": 128,
-    },
-    "model": {"kind": "decoder", "width": 256, "layers": 6},
-    "replicates": 12,
-}
-"""The fields of these two profiles; `laptop` has the defaults."""
+def graph_run(kind: str, name: str, space: Any, family: Any = None, **settings: Any) -> dict[str, Any]:
+    """The settings of a run on the problems of a space, by the kind of family and its name for the space."""
+    return sequence_run({"kind": kind, name: space, **(family or {})}, space=space, **settings)
 
 
 class Subgraphs(Study):
-    """Decoders that solve problems whose solution is a graph of steps, trained on small ones and tested on larger ones.
+    """Does a network that writes its steps down compute, or does it match subgraphs that it has seen?
 
-    Lists of which the largest sum of entries is sought, no two of them neighbours; products of two numbers; Einstein's puzzles. Every
-    token that a network writes is a node that can be right, restored, wrong because of its parents, or wrong by itself.
+    Decoders solve problems whose solution is a graph of steps. They are trained on small problems and tested on larger ones: the
+    largest sum of entries of a list, no two of them neighbours; products of two numbers; Einstein's puzzles. Every token that
+    a network writes is a node that can be right, restored, wrong because of its parents, or wrong by itself.
     """
 
     kind: Literal["subgraphs"] = "subgraphs"
-    question: ClassVar[str] = (
-        "Does a network that writes its steps down compute, or does it match subgraphs that it has seen?"
-    )
     profiles: ClassVar[dict[str, dict[str, Any]]] = {
-        "smoke": SMOKE,
+        "smoke": {
+            "lists": graph_run(
+                *("maximum-sum", "lists", {"kind": "lists", "longest": 5}),
+                support={"kind": "short-lists", "longest": 3, "number": 100, "reserve": 24},
+                **TINY,
+            ),
+            "products": graph_run(
+                *("multiplication", "pairs", {"kind": "number-pairs", "left": 2, "right": 2}),
+                support={"kind": "small-factors", "left": 1, "right": 2, "number": 60, "reserve": 24},
+                **TINY,
+            ),
+            "puzzles": graph_run("einstein", "instances", {"kind": "instances", "number": 80}, **TINY),
+            "model": {"kind": "decoder", "width": 16, "layers": 1, "heads": 2},
+            "formats": (STEPS,),
+            "replicates": 2,
+        },
         "demo": {"replicates": 4},
         "laptop": {},
-        "paper": PAPER,
+        "paper": {
+            "lists": graph_run(
+                *("maximum-sum", "lists", {"kind": "lists", "longest": 10}),
+                support={"kind": "short-lists", "longest": 5, "number": 200_000, "tilt": 1},
+                **LONG,
+            ),
+            "products": graph_run(
+                *("multiplication", "pairs", {"kind": "number-pairs", "left": 4, "right": 3}),
+                support={"kind": "small-factors", "left": 3, "right": 2, "number": 60_000},
+                **LONG,
+            ),
+            "puzzles": graph_run(
+                *("einstein", "instances", {"kind": "instances", "number": 19_200}, {"names": 16}),
+                support={"kind": "leading-instances", "block": 16},
+                **LONG,
+            ),
+            "model": {"kind": "decoder", "width": 256, "layers": 6},
+            "replicates": 12,
+        },
     }
-    cells: ClassVar[tuple[str, ...]] = ("problem", "arm")
-    shown: ClassVar[tuple[str, ...]] = (
-        "exact_in",
-        "exact_beyond",
-        "result_beyond",
-        "flawed_beyond",
-        "short_beyond",
-        "share_correct_beyond",
-        "share_propagation_beyond",
-        "share_local_beyond",
-        "step_error_beyond",
-        "step_recovery_beyond",
-        "bound_beyond",
+    shown = (
+        *("exact_in", "exact_beyond", "result_beyond", "flawed_beyond", "short_beyond"),
+        *("share_correct_beyond", "share_propagation_beyond", "share_local_beyond"),
+        *("step_error_beyond", "step_recovery_beyond", "bound_beyond"),
     )
 
-    lists: RunConfig = RunConfig(
-        family=MaximumSum(),
-        space=ListSpace(),
-        support=ShortLists(longest=4, tilt=1),
-        model=Decoder(),
-        recipe=Fast(tasks=64, samples=1, steps=1000),
-        every=500,
-        validation_tasks=64,
-    )
-    """Maximum sums. Whether steps are written and where tokens stand is set by the sweep."""
-    products: RunConfig = RunConfig(
-        family=Multiplication(),
-        space=NumberPairs(),
-        support=SmallFactors(),
-        model=Decoder(),
-        recipe=Fast(tasks=32, samples=1, steps=4500),
-        every=1500,
-        validation_tasks=64,
+    lists: RunConfig = RunConfig.model_validate(
+        sequence_run("maximum-sum", tasks=64, steps=1000, eval_every=500, validation_tasks=64)
+    ).replace(support=ShortLists(longest=4, tilt=1))
+    """Maximum sums. The arms set whether steps are written, and positions."""
+    products: RunConfig = RunConfig.model_validate(
+        sequence_run("multiplication", tasks=32, steps=4500, eval_every=1500, validation_tasks=64)
     )
     """Multiplication."""
-    puzzles: RunConfig = RunConfig(
-        family=Einstein(houses=2, attributes=3, names=45, instances=InstanceSpace(number=19_800)),
-        space=InstanceSpace(number=19_800),
-        support=LeadingInstances(block=45),
-        model=Decoder(),
-        recipe=Fast(tasks=64, samples=1, steps=2500),
-        every=500,
-        validation_tasks=64,
+    puzzles: RunConfig = RunConfig.model_validate(
+        graph_run(
+            *("einstein", "instances", {"kind": "instances", "number": 19_800}),
+            family={"houses": 2, "attributes": 3, "names": 45},
+            support={"kind": "leading-instances", "block": 45},
+            **{"tasks": 64, "steps": 2500, "eval_every": 500, "validation_tasks": 64},
+        )
     )
     """Einstein's puzzle. With fewer names networks memorise the puzzles; with three houses they need far longer."""
     model: field("models", Model) = Decoder(width=64)  # type: ignore[valid-type]
-    arms: tuple[Literal["steps", "question only", "steps, plain places"], ...] = (STEPS, QUESTION, PLAIN)
-    """What is written down, and where. What is left out here saves the time to compile it; its claims are then not decided."""
+    formats: tuple[Format, ...] = get_args(Format)
+    """What is written, and at which positions. Claims about a format that is left out are not decided."""
     first_seed: int = 2000
     """Seeds from 1000 decided before steps were judged in answers of the right length alone."""
     spread: PositiveInt = 2
-    """Random places at which tokens stand are so many times as many as the longest prompt and answer have tokens."""
+    """Random positions are drawn from this many times the tokens of the longest prompt and answer."""
     replicates: PositiveInt = 8
     """Independent replicates: what is trained on, initialisation and order of the data."""
 
     @model_validator(mode="after")
-    def _graphs(self) -> Self:
-        for problem, config in self.problems.items():
-            wanted = FAMILIES[problem].model_fields["kind"].default
-            if not (isinstance(config.family, FAMILIES[problem]) and config.family.steps):
-                raise ValueError(f"{problem} is {config.family.kind}: it must be {wanted}, with its steps")
+    def _check(self) -> Self:
+        for problem, family in FAMILIES.items():
+            given, wanted = getattr(self, problem).family, family.model_fields["kind"].default
+            if not (isinstance(given, family) and given.steps):
+                raise ValueError(f"{problem} is {given.kind}: it must be {wanted}, with its steps")
         return self
 
-    @property
-    def problems(self) -> dict[str, RunConfig]:
-        """The problems by name."""
-        return {LISTS: self.lists, PRODUCTS: self.products, PUZZLES: self.puzzles}
+    def arms(self) -> dict[str, Arm]:
+        arms = {}
+        for name, (problem, written) in ARMS.items():
+            base: RunConfig = getattr(self, problem)
+            family: Any = base.family.replace(steps=written != QUESTION)
+            spread = 0 if written == PLAIN else self.spread * (family.longest_prompt + family.longest_answer)
+            # The largest problem of training: training on longer ones would only add pads.
+            prompts, answers = 0, 0
+            if isinstance(base.support, ShortLists):
+                prompts, answers = family.lengths(base.support.longest)
+            elif isinstance(base.support, SmallFactors):
+                prompts, answers = family.lengths(10 * base.support.left + base.support.right)
+            objective = NextToken(random_positions=spread, prompt_length=prompts, answer_length=answers)
+            if written in self.formats:
+                arms[name] = Arm(base, family=family, objective=objective, model=self.model)
+        return arms
 
-    def family(self, problem: str) -> GraphFamily:
-        """The family of a problem, with steps."""
-        family = self.problems[problem].family
-        assert isinstance(family, GraphFamily)
-        return family
-
-    def _parts(self, problem: str, arm: str) -> dict[str, Any]:
-        """What an arm of a problem has of its own."""
-        family = self.family(problem).model_copy(update={"steps": arm != QUESTION})
-        spread = 0 if arm == PLAIN else self.spread * (family.longest_prompt + family.longest)
-        support = self.problems[problem].support
-        # The largest that is trained on: beyond its length training would pay for pads.
-        prompts = answers = 0
-        if isinstance(support, ShortLists):
-            prompts, answers = family.lengths(support.longest)
-        elif isinstance(support, SmallFactors):
-            prompts, answers = family.lengths(10 * support.left + support.right)
-        return {
-            "family": family,
-            "objective": NextToken(spread=spread, prompts=prompts, answers=answers),
-            "model": self.model,
-        }
-
-    def runs(self) -> list[tuple[RunConfig, dict[str, Any]]]:
-        return [
-            (self.run(config, seed, **parts), {"problem": problem, "arm": arm, "replicate": seed})
-            for problem, config in self.problems.items()
-            for arm in ARMS[problem]
-            if arm in self.arms
-            for parts in [self._parts(problem, arm)]
-            for seed in self.seeds
-        ]
-
-    def measurements(self) -> list[Measurement]:
+    def measurements(self) -> list[Any]:
         return [GraphSteps()]
 
-    def part(
-        self, tables: Tables, part: str, problem: str | None = None, arm: str | None = None
-    ) -> pd.DataFrame:
-        """A part of the table of `graph-steps`: `answers`, `result` or `steps`, of one problem and arm or of all."""
-        frame = tables.others["graph-steps"].reindex(columns=["problem", "arm", "replicate", *COLUMNS])
-        for name, value in (("part", part), ("problem", problem), ("arm", arm)):
-            frame = frame if value is None else frame[frame[name] == value]
-        return frame
+    def claims(self, **arms: Arm) -> Iterator[StudyClaim]:
+        def of(column: str, arm: str = "lists") -> Column:
+            return if_run(self, arms.get(arm), column)
 
-    def _slips(self, tables: Tables) -> Float[np.ndarray, " replicate"]:
-        """Slips of the deeper half of steps less those of the shallower half.
+        def computed(function: Any, arm: str, rows: str) -> Column:
+            if arm not in arms:
+                return undecided(self)
+            return statistic(lambda tables: function(part(tables, rows)), arms[arm])
 
-        Within operations, numbers of parents and lengths: a step with more parents has more to get wrong, and lies deeper.
-        """
-        frame = self.part(tables, "steps", LISTS, STEPS)
-        frame = frame[frame["beyond"].astype(bool)]
-        alike = ["replicate", "size", "step", "parents"]
-        cells = frame.groupby(alike)["place"]
-        deep = frame["place"] > (cells.transform("min") + cells.transform("max")) / 2
-        sums = frame.assign(deep=deep).groupby([*alike, "deep"])[["slips", "sound"]].sum()
-        rates = (sums["slips"] / sums["sound"].where(sums["sound"] > 0)).unstack("deep")
-        rates = rates.reindex(columns=[False, True])
-        rise = (rates[True] - rates[False]).groupby("replicate").mean()
-        return rise.reindex(list(self.seeds)).to_numpy(dtype=float)
-
-    def by_digit(self, tables: Tables, arm: str) -> pd.DataFrame:
-        """Digits of products: replicate, size, beyond, place, right, and what digits of the factors tell of them."""
-        frame = self.part(tables, "result", PRODUCTS, arm)
-        gain, skill = [], []
-        for size, place, share in zip(
-            frame["size"].astype(int),
-            frame["place"].astype(int),
-            frame["right"] / frame["number"],
-            strict=True,
-        ):
-            told = digit_gains(*divmod(size, 10))
-            gain.append(told.gain[place - 1])
-            skill.append((share - told.common[place - 1]) / (1 - told.common[place - 1]))
-        return frame.assign(accuracy=frame["right"] / frame["number"], gain=gain, skill=skill)
-
-    def _told(self, tables: Tables) -> Float[np.ndarray, " replicate"]:
-        """Skill at digits that are told most less skill at those told least, in larger products; mean over sizes."""
-        frame = self.by_digit(tables, QUESTION)
-        frame = frame[frame["beyond"].astype(bool) & (frame["size"] % 10 > 1) & (frame["size"] // 10 > 1)]
-        cells = frame.groupby(["replicate", "size"])["gain"]
-        rank, half = cells.rank(method="first"), cells.transform("size") // 2
-        most, least = rank > cells.transform("size") - half, rank <= half
-        means = [frame[one].groupby(["replicate", "size"])["skill"].mean() for one in (most, least)]
-        return (
-            (means[0] - means[1]).groupby("replicate").mean().reindex(list(self.seeds)).to_numpy(dtype=float)
+        for arm, least in FITS.items():
+            problem, written = ARMS[arm]
+            text = f"Held-out {TRAINED[problem]} are entirely right {HOW[written]} (exact match, mean over sizes with at least 16)."
+            yield precondition(f"fits-{arm.replace('_', '-')}", of("exact_in", arm).above(least), text)
+        for arm, margin in FAILS.items():
+            problem, written = ARMS[arm]
+            text = f"{LARGER[problem].capitalize()} are right far less often {HOW[written]} (exact match, trained sizes minus larger ones)."
+            name = f"larger-{problem}-fail" + ("-question" if written == QUESTION else "")
+            lost = (of("exact_in", arm) - of("exact_beyond", arm)).greater(margin)
+            yield claim(name, lost, text, primary=arm == "lists", needs=f"fits-{arm.replace('_', '-')}")
+        text = "Untrained positions are not the reason: longer lists fail with random positions as well (exact match, random minus plain)."
+        needs = ("fits-lists", "fits-lists-plain", "larger-lists-fail")
+        places = of("exact_beyond") - of("exact_beyond", "lists_plain")
+        yield claim("places-are-not-all", places.below(0.2), text, needs=needs)
+        text = "Longer lists get answers with fewer steps than they need (share, mean over lengths)."
+        yield claim("answers-are-too-short", of("short_beyond").above(0.2), text, needs="fits-lists")
+        text = (
+            "In longer lists a step whose parents are all right is wrong more often the deeper it lies (deeper half minus shallower "
+            f"half of the steps of one operation with as many parents in lists of one length; {READ})."
         )
+        slips = computed(slips_by_depth, "lists", "steps").greater(0.02)
+        yield claim("slips-rise-with-depth", slips, text, needs="fits-lists")
+        text = (
+            "Slips and recoveries of single steps in lists of one number more than trained predict how often steps of still longer "
+            f"lists are right (share of right steps minus the prediction, in which errors propagate from step to step; {READ})."
+        )
+        off = of("off_prediction_beyond").equivalent(0.05)
+        yield claim("rates-carry-over", off, text, needs="fits-lists")
+        for problem, end in (("lists", ""), ("products", "-products")):
+            text = f"In {LARGER[problem]} more steps are wrong because of earlier errors than by themselves (share of steps, propagation minus local; {READ})."
+            more = of("share_propagation_beyond", problem) - of("share_local_beyond", problem)
+            yield claim(f"errors-propagate{end}", more.greater(0.02), text, needs=f"fits-{problem}")
+            text = (
+                f"In {LARGER[problem]}, steps that are right with everything before them have subgraphs that training showed more often than "
+                f"other steps of the same operation, parents, depth and size (log2 of 1 + times shown; {READ})."
+            )
+            seen = of("frequency_of_right_beyond", problem).greater(0.1)
+            yield claim(f"seen-subgraphs-are-right{end}", seen, text, needs=f"fits-{problem}")
+        text = (
+            "Without steps, digits of larger products are right more often where single digits of the factors tell most than where they tell "
+            "least (accuracy beyond the most frequent digit, as a share of what is left; half of the places with the highest relative "
+            "information gain minus half with the lowest)."
+        )
+        told = computed(predictable_digits, "products_question", "result").greater(0.2)
+        yield claim("told-digits-are-right", told, text, needs="results-are-learned")
+        text = (
+            "Without steps, digits of products of trained lengths beat the most frequent digit (share of what is left)."
+        )
+        learned = computed(digit_skill, "products_question", "result").above(0.5)
+        yield precondition("results-are-learned", learned, text)
 
-    def _skill(self, tables: Tables) -> Float[np.ndarray, " replicate"]:
-        frame = self.by_digit(tables, QUESTION)
-        own = frame[~frame["beyond"].astype(bool)].groupby("replicate")["skill"].mean()
-        return own.reindex(list(self.seeds)).to_numpy(dtype=float)
+    def figures(self, **arms: Arm) -> Iterator[Figure]:
+        import pandas as pd
 
-    def effects(self, tables: Tables) -> list[Effect]:
-        def run(name: str, problem: str = LISTS, arm: str = STEPS) -> Float[np.ndarray, " replicate"]:
-            return at(tables.runs, name, self.seeds, problem=problem, arm=arm)
+        from recombine.figures import graph_steps as figures
 
-        values = {fits(*cell): run("exact_in", *cell) for cell in FITS}
-        values |= {fails(*cell): run("exact_in", *cell) - run("exact_beyond", *cell) for cell in FAILS}
-        for problem, end in ((LISTS, ""), (PRODUCTS, "-products")):
-            shares = [run(f"share_{label}_beyond", problem) for label in ("propagation", "local")]
-            values[f"errors-propagate{end}"] = shares[0] - shares[1]
-            values[f"seen-subgraphs-are-right{end}"] = run("frequency_of_right_beyond", problem)
-        values |= {
-            "answers-are-too-short": run("short_beyond"),
-            "places-are-not-all": run("exact_beyond") - run("exact_beyond", LISTS, PLAIN),
-            "slips-rise-with-depth": self._slips(tables),
-            "rates-carry-over": run("off_prediction_beyond"),
-            "told-digits-are-right": self._told(tables),
-            "results-are-learned": self._skill(tables),
-        }
-        return [Effect(claim, values[claim.name]) for claim in CLAIMS]
+        def rows(name: str, *names: str) -> pd.DataFrame:
+            frames = [part(arms[arm].tables, name) for arm in names if arm in arms]
+            return pd.concat(frames) if frames else pd.DataFrame(columns=["arm", "replicate", *COLUMNS])
 
-    def figures(self, tables: Tables) -> list[Figure]:
-        from recombine.studies.subgraphs_figures import figures
+        fewest = GraphSteps().fewest
+        formats = {name: {arm: form for arm, (of, form) in ARMS.items() if of == name} for name in FAMILIES}
+        for problem in ("lists", "puzzles", "products"):
+            yield figures.answers_by_size(
+                rows("answers", *formats[problem]),
+                name=f"{problem}_by_size",
+                title=TITLES[problem],
+                size=SIZES[problem],
+                labels=formats[problem],
+                fewest=fewest,
+                rows=problem == "products",
+            )
+        graphs = {problem: getattr(self, problem).family.graph for problem in FAMILIES}
+        yield figures.answers_by_depth(rows("answers", *FAMILIES), graphs=graphs, labels=TITLES, fewest=fewest)
+        for problem, title in TITLES.items():
+            about = {"name": f"{problem}_by_depth", "title": title, "problems": LARGER[problem]}
+            yield figures.steps_by_depth(rows("steps", problem), **about)
+        keys = ["replicate", "size", "name", "beyond", "place"]
+        asked, steps = (digit_table(rows("result", arm)).rename(columns={"accuracy": arm}) for arm in DIGITS)
+        frame = asked[[*keys, "gain", "products_question"]]
+        frame = frame.merge(steps[[*keys, "products"]], on=keys, how="outer")
+        yield figures.digits_of_products(frame, accuracies=DIGITS)
+        for problem, title in TITLES.items():
+            answers = rows("answers", problem)
+            yield figures.one_answer(
+                answers[answers["replicate"] == self.seeds[0]],
+                graph=graphs[problem],
+                problem=getattr(self, problem).space.name,
+                name=f"{problem}_one_answer",
+                title=title,
+                write=houses if problem == "puzzles" else None,
+            )
 
-        return figures(self, tables)
+
+def part(tables: Tables, name: str) -> pd.DataFrame:
+    """A part of the table of `graph-steps`: `answers`, `result` or `steps`."""
+    frame = tables["graph-steps"].reindex(columns=["arm", "replicate", *COLUMNS])
+    return frame[frame["part"] == name]
+
+
+def houses(mask: int) -> str:
+    """The houses that are left, in the words of puzzles."""
+    return left_word("", mask, mask.bit_length())[1:] or "none"

@@ -1,4 +1,4 @@
-"""A random list in which all constituents are used equally often, or once more (in products: those of a factor)."""
+"""A random list in which interchangeable constituents are used equally often, up to a difference of one."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from jaxtyping import Array, Int
 
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
-from recombine.supports.drawing import Keep
-from recombine.supports.promise import Promise
-from recombine.supports.random_list import NumberOrShare
-from recombine.supports.rows import RowSet
-from recombine.supports.within import alike, undefined
+from recombine.spaces.rows import Rows, RowSet
+from recombine.spaces.subspace import interchangeable, undefined
+from recombine.supports.certificate import Promise
+from recombine.supports.listed.drawing import Keep
+from recombine.supports.listed.random_list import NumberOrShare
 
 
 class Balanced(NumberOrShare):
-    """As `random`, then swaps of much used for little used constituents, until usage differs by at most one.
+    """As `random`, but frequent constituents are replaced by rare ones until usage differs by at most one.
 
-    Swaps keep the number of constituents of every combination. The reserve is that of `random`; lists of different
-    length are nearly nested only, as each is swapped on its own.
+    Replacements keep the number of constituents of every combination. In products, the values of each factor are
+    balanced. The reserve is that of `random`. Lists of different length are only nearly nested, because each list is
+    balanced separately.
     """
 
     kind: Literal["balanced"] = "balanced"
@@ -33,7 +34,7 @@ class Balanced(NumberOrShare):
     def promises(self, space: Space) -> Promise:
         return dataclasses.replace(super().promises(space), balanced=True)
 
-    def rows(self, space: Space, seed: int, key: Array, keep: Keep) -> Int[np.ndarray, "n slots"] | None:
+    def rows(self, space: Space, seed: int, key: Array, keep: Keep) -> Rows | None:
         by_rows, by_swaps = jax.random.split(key)
         rows = super().rows(space, seed, by_rows, keep)
         if rows is None:
@@ -41,17 +42,15 @@ class Balanced(NumberOrShare):
         return balanced(space, rows, keep, np.random.default_rng(np.asarray(jax.random.key_data(by_swaps))))
 
 
-def balanced(
-    space: Space, rows: Int[np.ndarray, "n slots"], keep: Keep, rng: np.random.Generator
-) -> Int[np.ndarray, "n slots"] | None:
-    """As many different rows, all of which `keep` allows, with equal usage; None if swaps come to an end before.
+def balanced(space: Space, rows: Rows, keep: Keep, rng: np.random.Generator) -> Rows | None:
+    """The same number of different rows with equal usage, all allowed by `keep`; None if no replacement is left.
 
-    Of the rows with a much used part, more can take a little used part instead than have it already. So
-    without a reserve there is always a swap, and each makes usage more equal.
+    More rows with a frequent constituent lack a rare one than have it. So without a reserve there is always a
+    replacement, and each makes usage more equal.
     """
     rows = rows.copy()
     used = np.bincount(rows.ravel(), minlength=space.width)
-    for parts in alike(space):
+    for parts in interchangeable(space):
         usage = used[parts]
         while np.ptp(usage) > 1:
             if not _swap(rows, parts, usage, keep, rng):
@@ -60,44 +59,38 @@ def balanced(
 
 
 def _swap(
-    rows: Int[np.ndarray, "n slots"],
-    parts: Int[np.ndarray, " m"],
-    usage: Int[np.ndarray, " m"],
-    keep: Keep,
-    rng: np.random.Generator,
+    rows: Rows, parts: Int[np.ndarray, " m"], usage: Int[np.ndarray, " m"], keep: Keep, rng: np.random.Generator
 ) -> bool:
-    """Put a little used part in the place of a much used one, in as many rows as it takes; False if in none.
+    """Replace a frequent constituent by a rare one, in as many rows as needed. False if no row allows it.
 
     Rows and usage are changed in place.
     """
     mean = usage.mean()
     order = rng.permutation(len(parts))
     order = order[np.argsort(usage[order], kind="stable")]
-    # The extremes first; other pairs are tried only where reserved combinations stand in the way.
-    for much in order[::-1]:
-        for little in order:
-            if usage[much] - usage[little] < 2:
+    # The extremes first; other pairs are tried only where reserved combinations prevent a replacement.
+    for frequent in order[::-1]:
+        for rare in order:
+            if usage[frequent] - usage[rare] < 2:
                 break
-            wanted = max(1, int(min(usage[much] - np.ceil(mean), np.floor(mean) - usage[little])))
-            swaps = _replace(rows, int(parts[much]), int(parts[little]), wanted, keep, rng)
+            wanted = max(1, int(min(usage[frequent] - np.ceil(mean), np.floor(mean) - usage[rare])))
+            swaps = _replace(rows, int(parts[frequent]), int(parts[rare]), wanted, keep, rng)
             if swaps:
-                usage[much] -= swaps
-                usage[little] += swaps
+                usage[frequent] -= swaps
+                usage[rare] += swaps
                 return True
     return False
 
 
-def _replace(
-    rows: Int[np.ndarray, "n slots"], old: int, new: int, wanted: int, keep: Keep, rng: np.random.Generator
-) -> int:
-    """Replace a part by another in up to `wanted` rows such that no row comes twice. In how many it was."""
+def _replace(rows: Rows, old: int, new: int, wanted: int, keep: Keep, rng: np.random.Generator) -> int:
+    """Replace a constituent in up to `wanted` rows, so that no row repeats. Returns the number of changed rows."""
     has_old, has_new = (rows == old).any(axis=1), (rows == new).any(axis=1)
-    places = rng.permutation(np.nonzero(has_old & ~has_new)[0])
-    made = rows[places]
-    made[made == old] = new
-    made = np.sort(made, axis=1)
-    # A row that is made holds the new part and not the old one: only such rows can be its like.
-    free = ~RowSet(rows[has_new & ~has_old]).contains(made) & keep(made)
+    indices = rng.permutation(np.nonzero(has_old & ~has_new)[0])
+    changed = rows[indices]
+    changed[changed == old] = new
+    changed = np.sort(changed, axis=1)
+    # A changed row has the new constituent and not the old one, so only such rows can equal it.
+    free = ~RowSet(rows[has_new & ~has_old]).contains(changed) & keep(changed)
     chosen = np.nonzero(free)[0][:wanted]
-    rows[places[chosen]] = made[chosen]
+    rows[indices[chosen]] = changed[chosen]
     return len(chosen)

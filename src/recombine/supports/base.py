@@ -1,4 +1,4 @@
-"""What training may see: the configuration of a support, and the drawn support."""
+"""The base classes of supports: the configuration `SupportKind` and the drawn `Support`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from recombine.component import Component
+from recombine import _html
+from recombine._show import shorten
+from recombine.component import Component, find, kinds
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
+from recombine.spaces.base import Space, in_words
 
 if TYPE_CHECKING:
-    from recombine.supports.certificate import Certificate
-    from recombine.supports.promise import Promise
+    from recombine.supports.certificate import Certificate, Promise
+
+FEW = 1000
+"""The number of combinations to ask for where a kind takes a number and its default list would be too long."""
 
 
 class Sampler(eqx.Module):
@@ -23,11 +27,11 @@ class Sampler(eqx.Module):
 
     @abc.abstractmethod
     def __call__(self, key: Array) -> Int[Array, " slots"]:
-        """One combination, by the support's weights."""
+        """One combination, drawn by the support's weights."""
 
 
 class Support(abc.ABC):
-    """A drawn support: which combinations are trained, how often, and which are kept for the common test."""
+    """A drawn support: which combinations are trained, how often, and which are reserved for the common test."""
 
     def __init__(self, space: Space, reserved: Int[np.ndarray, "n slots"] | None = None) -> None:
         self.space = space
@@ -37,11 +41,11 @@ class Support(abc.ABC):
     @property
     @abc.abstractmethod
     def size(self) -> int:
-        """How many combinations can be trained on, exactly."""
+        """The exact number of combinations that can be trained on."""
 
     @property
     def structure(self) -> Any:
-        """Arrays by which the support was made and the tasks of its family must be, too; None for most."""
+        """Arrays that determined this support and must also determine the tasks of its family; None for most."""
         return None
 
     @property
@@ -51,57 +55,116 @@ class Support(abc.ABC):
 
     @abc.abstractmethod
     def contains(self, rows: Int[np.ndarray, "n slots"]) -> Bool[np.ndarray, " n"]:
-        """Which of these combinations may be trained on."""
+        """Which of these combinations can be trained on."""
 
     @abc.abstractmethod
     def sampler(self, pad_to: int | None = None) -> Sampler:
-        """The compiled side of the support. `pad_to` gives listed supports of different length one shape."""
+        """Make the part of the support that draws inside a compiled program.
+
+        Args:
+            pad_to: The length to which lists are padded, so that lists of different length share one program. Rules
+                ignore it.
+        """
 
     @abc.abstractmethod
     def second_moment(self) -> Float[np.ndarray, "width width"]:
-        """E[z z'] of the indicator vector of a training combination, exactly."""
+        """E[z z'] of the indicator vector z of a training combination, exactly.
+
+        The diagonal has the share of training tasks with each constituent, and the other entries the share with each
+        pair. A zero says that a constituent, or a pair, never occurs in training.
+        """
 
     @abc.abstractmethod
     def covers(self, interactions: Int[np.ndarray, "n strength"]) -> Bool[np.ndarray, " n"]:
-        """Which interactions of the space (sets of parts that can meet) occur in some training combination."""
+        """Which interactions of the space occur in some training combination."""
 
     def certificate(self, strengths: tuple[int, ...] = (1, 2, 3)) -> Certificate:
-        """What can be said of this support before any training."""
+        """Compute what is known about this support before any training.
+
+        Args:
+            strengths: The sizes of interactions whose coverage is computed: 2 for pairs of constituents.
+
+        Returns:
+            Completeness, connectedness, usage, coverage and spectrum.
+        """
         from recombine.supports.certificate import certify
 
         return certify(self, strengths)
 
+    def _facts(self) -> list[tuple[str, str]]:
+        facts = [
+            ("training combinations", f"{in_words(self.size)} of {in_words(self.space.size)}"),
+            ("space", shorten(self.space.title)),
+        ]
+        return [*facts, ("reserved for the test", str(len(self.reserved)))] if len(self.reserved) else facts
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {', '.join(f'{name} {value}' for name, value in self._facts())}>"
+
+    def _repr_html_(self) -> str:
+        return _html.card(type(self).__name__, _html.table(("", ""), self._facts()))
+
 
 class SupportKind(Component, abc.ABC):
-    """The configuration of a support."""
-
-    @abc.abstractmethod
-    def check(self, space: Space) -> None:
-        """Raise BadInput if no such support exists for this space. Cheap: nothing is drawn."""
+    """The configuration of a support: which combinations training sees."""
 
     def obstacle(self, space: Space) -> BadInput | None:
-        """Why there is no support of this kind for this space, whatever number is asked for."""
+        """The reason why no support of this kind exists for this space, whatever its number of combinations."""
         return None
 
-    def require_possible(self, space: Space) -> None:
-        """Raise the obstacle, if there is one, and say which kinds of support exist for the space instead."""
+    def check(self, space: Space) -> None:
+        """Raise BadInput if no such support exists for this space, and name those that do. Nothing is drawn."""
         error = self.obstacle(space)
         if error is not None:
-            from recombine.supports.existing import instead
-
             fix = instead(space) if error.fix is None else f"{error.fix}; {instead(space)}"
             raise BadInput(error.message, fix=fix)
 
     def length(self, space: Space) -> int | None:
-        """How many combinations a listed support has, known before it is drawn; None for a rule."""
+        """The number of combinations of a listed support, known before it is drawn; None for a rule."""
         return None
 
     def promises(self, space: Space) -> Promise:
         """What the certificate of every support of this kind shows, known before it is drawn."""
-        from recombine.supports.promise import Promise
+        from recombine.supports.certificate import Promise
 
         return Promise(size=self.length(space))
 
     @abc.abstractmethod
     def draw(self, space: Space, seed: int) -> Support:
-        """The support of one replicate."""
+        """Draw the support of one replicate.
+
+        Args:
+            space: The space of all combinations.
+            seed: The replicate's seed. Equal seeds give equal supports.
+
+        Returns:
+            The drawn support. `BadInput` if no such support exists for the space.
+        """
+
+
+def existing(space: Space) -> tuple[str, ...]:
+    """The kinds of support that exist for this space with default settings, or with a number of combinations."""
+    return tuple(kind for kind in kinds("supports") if _exists(kind, space))
+
+
+def _exists(kind: str, space: Space) -> bool:
+    component: Any = find("supports", kind)
+    attempts: list[dict[str, Any]] = [{}]
+    if "number" in component.model_fields:
+        attempts.append({"number": min(FEW, max(1, space.size // 2))})
+    for settings in attempts:
+        try:
+            # The obstacle comes first: `check` calls `existing` where there is one, without end.
+            support = component(**settings)
+            if support.obstacle(space) is None:
+                support.check(space)
+                return True
+        except ValueError:  # Some settings have no default, or the support does not exist with these.
+            continue
+    return False
+
+
+def instead(space: Space) -> str:
+    """The kinds that exist for this space, as the end of an error message."""
+    names = existing(space)
+    return f"supports that exist here: {', '.join(names)}" if names else "choose a larger space"

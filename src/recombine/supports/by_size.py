@@ -8,17 +8,17 @@ from typing import Literal
 from pydantic import PositiveFloat
 
 from recombine.spaces.base import Space
-from recombine.supports.random_list import RandomList
+from recombine.supports.listed.random_list import RandomList
 
 
 class BySize(RandomList):
-    """`factor` times 1, M, M*K or M^2 combinations: M constituents, of which up to K make a combination."""
+    """`factor` times 1, M, M*K or M^2 combinations, for M constituents and up to K of them in a combination."""
 
     kind: Literal["by-size"] = "by-size"
     rule: Literal["constant", "linear", "linear-in-product", "quadratic"] = "linear"
-    """What `factor` is multiplied with: 1, M, M*K or M^2."""
+    """What `factor` is multiplied by: 1, M, M*K or M^2."""
     factor: PositiveFloat = 2.0
-    """Combinations for each unit of the rule; their number is rounded."""
+    """The number of combinations per unit of the rule; the product is rounded."""
 
     def length(self, space: Space) -> int:
         units = {
@@ -27,5 +27,5 @@ class BySize(RandomList):
             "linear-in-product": space.width * space.slots,
             "quadratic": space.width**2,
         }
-        # By way of text, so that 0.1 means a tenth.
+        # Through text, so that 0.1 means one tenth.
         return round(Fraction(str(self.factor)) * units[self.rule])

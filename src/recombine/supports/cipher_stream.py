@@ -1,4 +1,4 @@
-"""One stream of lines: skewed texts, and texts decoded and encoded by shifts, of which one is far more common than the rest."""
+"""A stream of lines: texts with unequal probabilities, and texts decoded and encoded by shifts, one of them common."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from recombine.errors import BadInput
 from recombine.language.drawn import LEVELS, DrawnLanguage, Texts
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
+from recombine.spaces.rows import Rows, RowSet, row_keys
 from recombine.supports.base import SupportKind
 from recombine.supports.listed import Listed
-from recombine.supports.rows import RowSet, row_keys
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 TEXT, DECODE, ENCODE = "text", "decode", "encode"
 ROUNDS = 30
-"""So often more lines are drawn where there are too few different ones."""
+"""The number of rounds in which more lines are drawn while there are too few different ones."""
 
 
 def line_names(alphabet: int) -> tuple[str, ...]:
-    """What a line can be: a text, or a text decoded or encoded by one of the shifts, 1 to one less than the letters."""
+    """The kinds of lines: a text, or a text decoded or encoded by a shift of 1 to `alphabet - 1`."""
     ciphers = (f"{way} {shift}" for way in (DECODE, ENCODE) for shift in range(1, alphabet))
     return TEXT, *ciphers
 
 
 def cipher_space(alphabet: int, length: int) -> ProductSpace:
-    """Lines of texts of one length: what the line is, and each letter of the plain text."""
+    """The space of lines with texts of one length: the kind of line, and each letter of the plain text."""
     letters = tuple(LETTERS[:alphabet])
-    places = ((f"letter {place}", letters) for place in range(1, length + 1))
-    return ProductSpace(factors=(("line", line_names(alphabet)), *places))
+    positions = ((f"letter {position}", letters) for position in range(1, length + 1))
+    return ProductSpace(factors=(("line", line_names(alphabet)), *positions))
 
 
 class StreamSupport(Listed):
-    """The lines of a stream as often as they were drawn, and the language that they are drawn from."""
+    """The lines of a stream, weighted by how often they were drawn, and the language that they come from."""
 
     def __init__(
         self,
         space: Space,
-        rows: Int[np.ndarray, "n slots"],
+        rows: Rows,
         weights: Float[np.ndarray, " n"],
         reserved: Int[np.ndarray, "m slots"],
         language: DrawnLanguage,
@@ -51,66 +51,65 @@ class StreamSupport(Listed):
         super().__init__(space, rows, weights, reserved)
         self.language = language
         self.graded = graded
-        """The texts that are held out, at each level of probability; never in any line of the stream."""
+        """The held-out texts at each level of probability. No line of the stream contains them."""
         self.common = common
-        """The shift that is common."""
+        """The common shift."""
 
 
 class CipherStream(SupportKind):
-    """Lines drawn one by one: a text with probability `text`, else a text that is decoded or encoded, as often the one as the
-    other. All shifts occur. A line that is drawn again counts for more.
+    """Lines drawn one by one: a text with probability `text`, otherwise a decoded or an encoded text, equally often.
 
-    Held-out texts come at three levels of probability with the same letters, and stand in no line. They are the same
-    whatever the stream's shares are.
+    All shifts occur. A line that is drawn again has a larger weight. Held-out texts have three levels of probability with
+    the same letters, and occur in no line. They do not depend on the shares of the stream.
     """
 
     kind: Literal["cipher-stream"] = "cipher-stream"
     words: PositiveInt = 3
-    """Words in a text; they have equally many letters."""
+    """The number of words in a text. All words have equally many letters."""
     lexicon: PositiveInt = 30
-    """Words in the language."""
+    """The number of words in the language."""
     law: NonNegativeFloat = 1.5
-    """How fast the probability of a word falls with its rank after the word before."""
+    """How fast the probability of a word falls with its rank after the previous word."""
     made_up: float = Field(default=0.1, gt=0, lt=1)
-    """The share of words that are any letters."""
+    """The share of words made of random letters."""
     even_texts: bool = False
-    """Whether all texts of the stream are any letters: then none is more probable than another."""
+    """Whether all texts of the stream are random letters, so that all are equally probable."""
     text: float = Field(default=0.5, gt=0, lt=1)
-    """The share of lines that are texts alone."""
+    """The share of lines that are plain texts."""
     skew: float = Field(default=60.0, ge=1)
-    """How much more often the common shift occurs than each other one."""
+    """How many times as often as each other shift the common shift occurs."""
     common: PositiveInt | None = None
-    """The common shift; drawn anew for each replicate where none is given."""
+    """The common shift. By default it is drawn for each replicate."""
     number: int = Field(default=50_000, ge=1, le=500_000)
-    """How many different lines the stream has."""
+    """The number of different lines in the stream."""
     reserve: PositiveInt = 64
-    """Texts of each level of probability that are held out."""
+    """The number of held-out texts at each level of probability."""
 
     def obstacle(self, space: Space) -> BadInput | None:
         fits = isinstance(space, ProductSpace) and space.slots > 1 and 3 <= space.levels[1] <= len(LETTERS)
         if not fits or space != cipher_space(space.levels[1], space.slots - 1):  # type: ignore[attr-defined]
             return BadInput(
-                f"cipher-stream is for lines of texts, got {space.title}.",
-                fix="family=ciphers, which brings its space",
+                f"cipher-stream needs the space of cipher lines, got {space.title}.",
+                fix="family=ciphers, which sets its space",
             )
         return None
 
     def check(self, space: Space) -> None:
-        self.require_possible(space)
+        super().check(space)
         assert isinstance(space, ProductSpace)
         alphabet, length = space.levels[1], space.slots - 1
         if length % self.words:
             raise BadInput(
-                f"Texts of {length} letters cannot have {self.words} words of equally many letters.",
+                f"Texts of {length} letters cannot be divided into {self.words} words of equal length.",
                 fix=f"words must divide {length}",
             )
         if self.common is not None and self.common >= alphabet:
             raise BadInput(
-                f"common={self.common} is no shift of {alphabet} letters.", fix=f"choose 1 to {alphabet - 1}"
+                f"common={self.common} is not a shift of {alphabet} letters.", fix=f"choose 1 to {alphabet - 1}"
             )
         if 8 * (self.number + self.reserve * len(LEVELS) * len(line_names(alphabet))) > space.size:
             raise BadInput(
-                f"number={self.number} different lines are too many for texts of {length} letters.",
+                f"Texts of {length} letters have too few combinations for number={self.number} different lines.",
                 fix=f"number={space.size // 16} or fewer, or longer texts",
             )
 
@@ -118,7 +117,7 @@ class CipherStream(SupportKind):
         return self.number
 
     def shares(self, alphabet: int, common: int) -> Float[np.ndarray, " line"]:
-        """How often each kind of line comes."""
+        """The share of each kind of line."""
         weights = np.ones(alphabet - 1)
         weights[common - 1] = self.skew
         ciphers = (1 - self.text) * np.tile(weights / weights.sum(), 2) / 2
@@ -128,11 +127,9 @@ class CipherStream(SupportKind):
         self.check(space)
         assert isinstance(space, ProductSpace)
         alphabet, length = space.levels[1], space.slots - 1
-        # Language and held-out texts first, so that they are the same whatever the stream is.
+        # Language and held-out texts come first, so that they do not depend on the stream.
         rng = np.random.default_rng([seed, 61])
-        language = DrawnLanguage.draw(
-            rng, alphabet, length // self.words, self.lexicon, self.law, self.made_up
-        )
+        language = DrawnLanguage.draw(rng, alphabet, length // self.words, self.lexicon, self.law, self.made_up)
         graded = language.graded(rng, self.reserve, self.words)
         drawn = int(rng.integers(1, alphabet))
         common = drawn if self.common is None else self.common
@@ -143,8 +140,8 @@ class CipherStream(SupportKind):
         missing = np.setdiff1d(np.arange(kinds), texts_of(space, rows)[0])
         if len(missing):
             raise BadInput(
-                f"No line of the stream says {line_names(alphabet)[missing[0]]!r}, so that it would never be trained.",
-                fix="a larger number, or a smaller skew",
+                f"No line of the stream is of the kind {line_names(alphabet)[missing[0]]!r}, so it would never be trained.",
+                fix="choose a larger number, or a smaller skew",
             )
         return StreamSupport(space, rows, weights, reserved, language, graded, common)
 
@@ -155,8 +152,8 @@ class CipherStream(SupportKind):
         held_out: Texts,
         shares: Float[np.ndarray, " line"],
         rng: np.random.Generator,
-    ) -> tuple[Int[np.ndarray, "n slots"], Float[np.ndarray, " n"]]:
-        """The stream up to its last new line: its different lines, and how often each came."""
+    ) -> tuple[Rows, Float[np.ndarray, " n"]]:
+        """The stream up to its last new line: its different lines, and how often each was drawn."""
         forbidden = RowSet(held_out)
         rows, first = np.empty((0, space.slots), np.int32), np.empty(0, int)
         for _ in range(ROUNDS):
@@ -176,17 +173,17 @@ class CipherStream(SupportKind):
                 return rows[first[order]], counts[order].astype(float)
         raise BadInput(
             f"A stream of {len(rows)} lines has {len(first)} different ones, fewer than number={self.number}.",
-            fix="a smaller number, a flatter law or more words",
+            fix="choose a smaller number, a smaller law or more words",
         )
 
 
-def rows_of(space: ProductSpace, kinds: Int[np.ndarray, " n"], texts: Texts) -> Int[np.ndarray, "n slots"]:
+def rows_of(space: ProductSpace, kinds: Int[np.ndarray, " n"], texts: Texts) -> Rows:
     """The rows of lines of these kinds with these plain texts."""
     values = np.concatenate([kinds[:, None], texts], axis=1)
     return (values + np.array(space.offsets)).astype(np.int32)
 
 
-def texts_of(space: ProductSpace, rows: Int[np.ndarray, "n slots"]) -> tuple[Int[np.ndarray, " n"], Texts]:
+def texts_of(space: ProductSpace, rows: Rows) -> tuple[Int[np.ndarray, " n"], Texts]:
     """The kinds of lines, and their plain texts."""
     values = np.asarray(rows) - np.array(space.offsets)
     return values[:, 0], values[:, 1:].astype(np.int64)

@@ -1,4 +1,4 @@
-"""A rule: constituents form two groups, and combinations of both groups are never trained on."""
+"""A rule: constituents form two groups, and combinations that mix the groups are never trained on."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
+from recombine.spaces.rows import Rows
 from recombine.spaces.subset import SubsetSpace
+from recombine.spaces.subspace import interchangeable, subspace, subspace_size, undefined
 from recombine.supports.base import Sampler, Support, SupportKind
-from recombine.supports.promise import Promise
-from recombine.supports.within import alike, size_within, undefined, within
+from recombine.supports.certificate import Promise
 
 
 class GroupSampler(Sampler):
-    """Picks a group by its number of combinations, draws from its space and renumbers: nothing is rejected."""
+    """Picks a group in proportion to its combinations, draws from its space and renumbers. Nothing is rejected."""
 
     spaces: tuple[Space, Space] = eqx.field(static=True)
     labels: tuple[Int[Array, " first_and_pad"], Int[Array, " second_and_pad"]]
@@ -37,18 +38,18 @@ class GroupSampler(Sampler):
 
 
 class TwoGroups(Support):
-    """The drawn rule. Takes no memory, whatever the size of the space."""
+    """The drawn rule. Its memory does not depend on the number of combinations."""
 
     def __init__(self, space: Space, first: Int[np.ndarray, " m"]) -> None:
         super().__init__(space)
         self.member = np.zeros(space.width + 1, bool)
-        """Which constituents are in the first group. The pad, which is in neither, counts as in the second."""
+        """Which constituents are in the first group. The pad, which is in neither, counts as the second."""
         self.member[first] = True
         groups = [np.nonzero(self.member == inside)[0] for inside in (True, False)]
-        found = [within(space, parts[parts < space.width]) for parts in groups]
-        if found[0] is None or found[1] is None:
-            raise BadInput("A group of constituents has no combination of its own.")
-        self.first, self.second = found[0], found[1]
+        spaces = [subspace(space, parts[parts < space.width]) for parts in groups]
+        if spaces[0] is None or spaces[1] is None:
+            raise BadInput("A group of constituents has no combination.")
+        self.first, self.second = spaces[0], spaces[1]
 
     @property
     def size(self) -> int:
@@ -58,7 +59,7 @@ class TwoGroups(Support):
     def most_parts(self) -> int:
         return max(self.first[0].slots, self.second[0].slots)
 
-    def contains(self, rows: Int[np.ndarray, "n slots"]) -> Bool[np.ndarray, " n"]:
+    def contains(self, rows: Rows) -> Bool[np.ndarray, " n"]:
         inside = self.space.contains(rows)
         return inside & self._one_group(np.where(inside[:, None], rows, 0))
 
@@ -70,7 +71,7 @@ class TwoGroups(Support):
         return (first | pad).all(axis=1) | ~first.any(axis=1)
 
     def sampler(self, pad_to: int | None = None) -> GroupSampler:
-        # Whole numbers first: a group may have more combinations than a float can hold.
+        # Integers first: the number of combinations may not fit a float.
         threshold = min((self.first[0].size << 32) // self.size, 2**32 - 1)
         return GroupSampler(
             spaces=(self.first[0], self.second[0]),
@@ -88,24 +89,24 @@ class TwoGroups(Support):
 
 
 class Disconnected(SupportKind):
-    """All combinations within either of two groups; the replicate's seed picks the groups.
+    """All combinations within either of two groups. The replicate's seed picks the groups.
 
-    In a product every factor's values are cut in two, and a combination is of one group throughout.
+    In a product, the values of every factor are divided in two, and all values of a combination are from one group.
     """
 
     kind: Literal["disconnected"] = "disconnected"
     groups: Literal["halves", "published"] = "halves"
-    """Half of the constituents in each group, or one of them against all others, as the published code has it."""
+    """Half of the constituents in each group, or one constituent against all others, as in the published code."""
 
     def _counts(self, space: Space) -> list[int]:
-        """How many modules, or values of each factor, are in the first group."""
-        return [len(parts) // 2 if self.groups == "halves" else 1 for parts in alike(space)]
+        """The number of modules, or of values of each factor, in the first group."""
+        return [len(parts) // 2 if self.groups == "halves" else 1 for parts in interchangeable(space)]
 
     def _sizes(self, space: Space) -> tuple[int, int]:
-        """How many combinations each group has."""
-        cut = list(zip(alike(space), self._counts(space), strict=True))
-        first = size_within(space, np.concatenate([parts[:count] for parts, count in cut]))
-        return first, size_within(space, np.concatenate([parts[count:] for parts, count in cut]))
+        """The number of combinations of each group."""
+        cut = list(zip(interchangeable(space), self._counts(space), strict=True))
+        first = subspace_size(space, np.concatenate([parts[:count] for parts, count in cut]))
+        return first, subspace_size(space, np.concatenate([parts[count:] for parts, count in cut]))
 
     def obstacle(self, space: Space) -> BadInput | None:
         wrong = undefined(self.kind, space)
@@ -116,18 +117,15 @@ class Disconnected(SupportKind):
             what = (
                 f"Combinations have at least {space.min_active} of {space.modules} modules"
                 if isinstance(space, SubsetSpace)
-                else "A factor has one value only"
+                else "A factor has only one value"
             )
-            return BadInput(f"{what}, so one of the two groups would have no combination of its own.")
+            return BadInput(f"{what}, so one of the two groups would have no combination.")
         if space.size - sum(sizes) < 2:
             return BadInput(
-                f"Only {space.size - sum(sizes)} combinations have constituents of both groups, but two must be held "
-                "out: one to validate and one to test on."
+                f"Only {space.size - sum(sizes)} combinations have constituents of both groups, but validation and test "
+                "need one each."
             )
         return None
-
-    def check(self, space: Space) -> None:
-        self.require_possible(space)
 
     def promises(self, space: Space) -> Promise:
         return Promise(complete=True, connected=False, groups=2, unseen=0, size=sum(self._sizes(space)))
@@ -137,6 +135,6 @@ class Disconnected(SupportKind):
         rng = np.random.default_rng(seed)
         picked = [
             rng.permutation(parts)[:count]
-            for parts, count in zip(alike(space), self._counts(space), strict=True)
+            for parts, count in zip(interchangeable(space), self._counts(space), strict=True)
         ]
         return TwoGroups(space, np.concatenate(picked))

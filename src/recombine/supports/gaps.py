@@ -1,4 +1,4 @@
-"""A random list with gaps: some constituents are never seen, and some pairs of the others never meet."""
+"""A random list with gaps: some constituents never occur, and some pairs of the others never occur together."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ from typing import Literal
 
 import jax
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool
 from pydantic import NonNegativeInt, PositiveInt
 
 from recombine.errors import BadInput
 from recombine.spaces.base import Space, in_words
+from recombine.spaces.rows import Rows, RowSet, groups
 from recombine.supports.base import SupportKind
-from recombine.supports.drawing import distinct_rows, require, seed_key
 from recombine.supports.listed import Listed
-from recombine.supports.rows import RowSet, groups
+from recombine.supports.listed.drawing import distinct_rows, require, seed_key
 
 TRIES = 1000
 
 
 class Gaps(SupportKind):
-    """`number` combinations without the unseen parts and the unmet pairs; the reserved test holds all sorts.
+    """`number` combinations without the unseen constituents and the unmet pairs. The reserved test has all combinations.
 
-    So one support has held-out combinations in every coverage stratum, and the same gaps at every number.
+    So the held-out combinations of one support lie in every coverage stratum, with the same gaps at every number.
     """
 
     kind: Literal["gaps"] = "gaps"
     number: PositiveInt
-    """How many combinations are trained on."""
+    """The number of training combinations."""
     parts: NonNegativeInt = 1
-    """So many constituents are never seen."""
+    """The number of constituents that never occur in training."""
     pairs: NonNegativeInt = 12
-    """So many pairs of the other constituents never meet."""
+    """The number of pairs of other constituents that never occur together."""
     reserve: NonNegativeInt = 0
-    """So many combinations of the whole space are set aside first: one common held-out test."""
+    """The number of combinations of the whole space set aside first: one common held-out test."""
 
     def length(self, space: Space) -> int:
         return self.number
@@ -45,11 +45,11 @@ class Gaps(SupportKind):
             )
         most = space.interactions(2) if space.slots > 1 else 0
         if self.pairs >= most:
-            raise BadInput(f"pairs={self.pairs}, but only {most} pairs can meet at all.", fix="lower pairs")
+            raise BadInput(f"pairs={self.pairs}, but the space has only {most} pairs.", fix="lower pairs")
         if self.number + max(2, self.reserve) > space.size:
             raise BadInput(
-                f"Training on {self.number} and reserving {self.reserve} combinations is more than the "
-                f"{in_words(space.size)} that there are, with two left to validate and test on.",
+                f"Training on {self.number} and reserving {self.reserve} combinations is not possible: the space has "
+                f"{in_words(space.size)}, and validation and test need at least one each.",
                 fix="lower number or reserve",
             )
 
@@ -60,7 +60,7 @@ class Gaps(SupportKind):
         unseen = rng.choice(space.width, self.parts, replace=False)
         reserved = distinct_rows(space, jax.random.fold_in(key, 0), self.reserve)
         set_aside = RowSet(require(reserved, self.reserve, "combinations to reserve"))
-        # Once, and not at every attempt: the gaps are the same at every number.
+        # Drawn once and not at every attempt, so that the gaps are the same at every number.
         allowed = _allowed(space, unseen, self.pairs, rng)
 
         def keep(rows: np.ndarray) -> np.ndarray:
@@ -69,11 +69,11 @@ class Gaps(SupportKind):
         for attempt in range(TRIES):
             rows = distinct_rows(space, jax.random.fold_in(key, 1 + attempt), self.number, keep)
             require(rows, self.number, "combinations to train on without the gaps")
-            # Everything that may be seen is seen, and hangs together.
+            # All other constituents occur and are connected.
             if groups(rows, space.width) == 1 + self.parts:
                 return Listed(space, rows, reserved=reserved)
         raise BadInput(
-            f"None of {TRIES} random supports of {self.number} combinations linked all constituents but the unseen.",
+            f"{TRIES} random supports of {self.number} combinations were drawn, and none connected all seen constituents.",
             fix="train on more combinations, or make fewer gaps",
         )
 
@@ -81,7 +81,7 @@ class Gaps(SupportKind):
 def _allowed(
     space: Space, unseen: np.ndarray, pairs: int, rng: np.random.Generator
 ) -> Bool[np.ndarray, "width_and_pad width_and_pad"]:
-    """Which constituents may stand in one combination; the pad may stand with every one."""
+    """Which pairs of constituents may occur together. The pad may occur with every constituent."""
     width = space.width
     allowed = np.pad(space.second_moment() > 0, ((0, 1), (0, 1)), constant_values=True)
     allowed[unseen] = allowed[:, unseen] = False
@@ -91,8 +91,6 @@ def _allowed(
     return allowed
 
 
-def _holds(
-    rows: Int[np.ndarray, "n slots"], allowed: Bool[np.ndarray, "width_and_pad width_and_pad"]
-) -> Bool[np.ndarray, " n"]:
-    """Which combinations keep to the allowed pairs (a part stands with itself)."""
+def _holds(rows: Rows, allowed: Bool[np.ndarray, "width_and_pad width_and_pad"]) -> Bool[np.ndarray, " n"]:
+    """Which combinations have only allowed pairs. The diagonal decides about single constituents."""
     return np.all(allowed[rows[:, :, None], rows[:, None, :]], axis=(1, 2))

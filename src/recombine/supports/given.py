@@ -1,40 +1,59 @@
-"""A list of combinations of your own, with weights if you like."""
+"""A list of combinations that you give, with weights if you like."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from jaxtyping import Int
-from pydantic import Field, NonNegativeInt, PositiveFloat, model_validator
+from pydantic import Discriminator, Field, NonNegativeInt, PositiveFloat, Tag, model_validator
 
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
-from recombine.supports.fixed_list import FixedList, with_reserve
+from recombine.spaces.rows import Rows
 from recombine.supports.listed import Listed
+from recombine.supports.listed.fixed_list import FixedList, with_reserve
+
+Constituent = Annotated[
+    Annotated[NonNegativeInt, Tag("number")] | Annotated[str, Tag("name")],
+    Discriminator(lambda value: "name" if isinstance(value, str) else "number"),
+]
 
 
 class Given(FixedList):
-    """Trains on these combinations, e.g. `Given(combinations=((0, 1), (1, 2), (2,)))`."""
+    """Trains on these combinations.
+
+    A whole number is always the number of a constituent. A string is always a name, also where it looks like a number:
+    in `ProductSpace(factors={"colour": ["red", "blue"], "shape": 3})` the combination `("red", "0")` is red with shape
+    0, which is `(0, 2)` in numbers. Names are the values in the order of the factors, or `factor=value` in any order.
+    The constituents of one combination are all numbers or all names.
+
+    Example:
+        ```python
+        Given(combinations=[(0, 1), (1, 2), (2,)])  # modules of a subset space
+        Given(combinations=[("red", "cube"), ("blue", "ball")])  # values of a product space
+        ```
+    """
 
     kind: Literal["given"] = "given"
-    combinations: tuple[tuple[NonNegativeInt, ...], ...] = Field(min_length=1)
-    """The combinations, each by the numbers of its constituents in any order."""
+    combinations: tuple[tuple[Constituent, ...], ...] = Field(min_length=1)
+    """The combinations: numbers of constituents in any order, or names of values in the order of the factors."""
     weights: tuple[PositiveFloat, ...] | None = None
-    """How often each is drawn, relative to the others; equally often when not given."""
+    """How often each combination is drawn, relative to the others. Equally often by default."""
 
     @model_validator(mode="after")
     def _fit_together(self) -> Given:
         if self.weights is not None and len(self.weights) != len(self.combinations):
-            raise ValueError(
-                f"{len(self.weights)} weights were given for {len(self.combinations)} combinations"
-            )
-        met: set[tuple[int, ...]] = set()
+            raise ValueError(f"{len(self.weights)} weights were given for {len(self.combinations)} combinations")
+        seen: set[tuple[int | str, ...]] = set()
         for combination in self.combinations:
-            parts = tuple(sorted(combination))
-            if parts in met:
+            numbers = [part for part in combination if isinstance(part, int)]
+            if 0 < len(numbers) < len(combination):
+                raise ValueError(f"{combination} mixes numbers and names: give all by number or all by name")
+            # The order of numbers does not matter; the order of names says which factor a value belongs to.
+            same = tuple(sorted(numbers)) if numbers else combination
+            if same in seen:
                 raise ValueError(f"{combination} is given twice: give it once, with a larger weight")
-            met.add(parts)
+            seen.add(same)
         return self
 
     def length(self, space: Space) -> int:
@@ -44,16 +63,20 @@ class Given(FixedList):
         self.rows(space, 0)
         super().check(space)
 
-    def rows(self, space: Space, seed: int) -> Int[np.ndarray, "n slots"]:
+    def rows(self, space: Space, seed: int) -> Rows:
         try:
-            return np.stack([space.row(combination) for combination in self.combinations])
+            rows = np.stack([space.row(combination) for combination in self.combinations])
         except BadInput as error:
-            raise BadInput(
-                error.message, fix=f"constituents are numbered 0..{space.width - 1}; {space.title}"
-            ) from None
+            fix = error.fix or f"constituents are numbered 0..{space.width - 1}; {space.title}"
+            raise BadInput(error.message, fix=fix) from None
+        _, first, count = np.unique(rows, axis=0, return_index=True, return_counts=True)
+        if (count > 1).any():
+            twice = rows[first[count > 1][0]]
+            raise BadInput(f"{space.name(twice)} is given twice.", fix="give it once, with a larger weight")
+        return rows
 
     def draw(self, space: Space, seed: int) -> Listed:
         self.check(space)
-        # Weights also where they are equal: lists with and without them then share one compiled program.
+        # Equal weights are written out: lists with and without weights then share one compiled program.
         weights = np.ones(len(self.combinations)) if self.weights is None else np.array(self.weights)
         return with_reserve(space, self.rows(space, seed), self.reserve, seed, weights)

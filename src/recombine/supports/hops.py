@@ -1,4 +1,4 @@
-"""Facts of which a part is seen: chains of two or three random functions, of whose domains training sees a share."""
+"""Chains of two or three random functions. Training sees a share of the facts of each function."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from pydantic import Field, PositiveInt
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
+from recombine.spaces.rows import Rows
 from recombine.supports.base import SupportKind
 from recombine.supports.listed import Listed
 
 INNER = {"two-hop": 1, "non-tree": 1, "three-hop": 2}
-"""How many functions lie inside the last one. Inputs are two more."""
+"""The number of functions before the last one. There are two more inputs than that."""
 KINDS = tuple(INNER)
 Chain = Literal["two-hop", "three-hop", "non-tree"]
 
 
 class HopSupport(Listed):
-    """A list of inputs, with the inner functions by which it was made."""
+    """A list of inputs, with the inner functions that determined it."""
 
     def __init__(
         self,
         space: Space,
-        rows: Int[np.ndarray, "n slots"],
+        rows: Rows,
         reserved: Int[np.ndarray, "m slots"],
         inner: Int[np.ndarray, "function token token"],
     ) -> None:
@@ -40,45 +41,42 @@ class HopSupport(Listed):
 
 
 class Hops(SupportKind):
-    """Trains on inputs all of whose steps have facts that may be seen; the others of these and the rest are held out.
+    """Trains on inputs whose steps use only training facts. Half of the test also does, and half uses another fact.
 
-    The inputs are tokens (x1, x2, x3), or four for three hops. The inner functions are drawn here, as which facts may be seen
-    depends on them: b = f1(x1, x2), c = f2(b, x3). The last function is the family's. Facts are the arguments of a
-    function; a random `seen` of each function's are for training. For `non-tree` the last function takes (b, x2, x3), so that b alone
-    does not stand for (x1, x2).
+    The inputs are tokens (x1, x2, x3), or four tokens for three hops. The inner functions are drawn here, because they
+    decide which facts an input uses: b = f1(x1, x2), c = f2(b, x3). The family draws the last function. A fact is one
+    argument tuple of a function; a random share `seen` of each function's facts is for training. With `non-tree` the
+    last function takes (b, x2, x3), so that b alone does not replace (x1, x2).
     """
 
     kind: Literal["hops"] = "hops"
     chain: Chain = "two-hop"
-    """Which functions there are."""
+    """The functions of the chain."""
     number: PositiveInt = 2000
-    """How many inputs are trained on."""
+    """The number of training inputs."""
     seen: float = Field(default=0.7, gt=0, lt=1)
-    """The share of each function's facts that training may use."""
+    """The share of each function's facts that training uses."""
     reserve: PositiveInt = 512
-    """Inputs that are held out: half of them with facts that are for training, half with one that is not."""
+    """The number of held-out inputs: half with training facts only, half with another fact."""
 
     def obstacle(self, space: Space) -> BadInput | None:
         wanted = INNER[self.chain] + 2
         if not isinstance(space, ProductSpace) or len(set(space.levels)) > 1 or space.slots != wanted:
             return BadInput(
-                f"hops with chain={self.chain} needs a space of {wanted} factors with the same number of tokens each, got "
+                f"hops with chain={self.chain} needs a product space of {wanted} factors with equally many tokens, got "
                 f"{space.title}.",
-                fix="space=product with factors "
-                + "{"
-                + ", ".join(f"x{n + 1}: 20" for n in range(wanted))
-                + "}",
+                fix="space=product with factors " + "{" + ", ".join(f"x{n + 1}: 20" for n in range(wanted)) + "}",
             )
         return None
 
     def check(self, space: Space) -> None:
-        self.require_possible(space)
+        super().check(space)
         facts = 2 if self.chain != "three-hop" else 3
         expected = int(space.size * self.seen**facts * 0.8)
         half = self.reserve // 2
         if self.number + half > expected:
             raise BadInput(
-                f"About {expected} inputs of this space have facts for training, fewer than number={self.number} and half of "
+                f"About {expected} inputs of this space have only training facts, fewer than number={self.number} and half of "
                 f"reserve={self.reserve}.",
                 fix=f"number={max(1, expected - half)}, or more tokens",
             )
@@ -98,14 +96,12 @@ class Hops(SupportKind):
         allowed = np.all([_facts(rng, (tokens,) * len(fact), self.seen)[fact] for fact in facts], axis=0)
         rows = (inputs + np.array(space.offsets)).astype(np.int32)
         inside, outside = rows[allowed], rows[~allowed]
-        # Those held out come first, so that they are the same whatever the number.
+        # Held-out inputs come first, so that they do not depend on the number.
         half = self.reserve // 2
         trained = inside[half : half + self.number]
         if len(trained) < self.number:
-            raise BadInput(f"Only {len(inside)} inputs have facts for training.", fix="a smaller number")
-        return HopSupport(
-            space, trained, np.concatenate([inside[:half], outside[: self.reserve - half]]), inner
-        )
+            raise BadInput(f"Only {len(inside)} inputs have only training facts.", fix="choose a smaller number")
+        return HopSupport(space, trained, np.concatenate([inside[:half], outside[: self.reserve - half]]), inner)
 
 
 def steps(
@@ -113,18 +109,18 @@ def steps(
 ) -> list[tuple[np.ndarray, ...]]:
     """The arguments of each function for each input, the first function first."""
     x = inputs.T
-    found: list[tuple[np.ndarray, ...]] = [(x[0], x[1])]
+    arguments: list[tuple[np.ndarray, ...]] = [(x[0], x[1])]
     bridge = inner[0][x[0], x[1]]
     if chain == "non-tree":
-        return [*found, (bridge, x[1], x[2])]
+        return [*arguments, (bridge, x[1], x[2])]
     for function, other in zip([*inner[1:], None], x[2:], strict=True):
-        found.append((bridge, other))
+        arguments.append((bridge, other))
         if function is not None:
             bridge = function[bridge, other]
-    return found
+    return arguments
 
 
 def _facts(rng: np.random.Generator, shape: tuple[int, ...], seen: float) -> Bool[np.ndarray, ...]:
-    """Which arguments of a function are for training: an exact share of them."""
+    """Which facts of a function are for training: an exact share of them."""
     number = int(np.prod(shape))
     return rng.permutation(number).reshape(shape) < round(seen * number)

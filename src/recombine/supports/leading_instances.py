@@ -1,4 +1,4 @@
-"""The first instances are trained on, later ones are held out: for families whose instances are in the order of their depth."""
+"""Trains on the first instances and holds out later ones, for families whose instances are ordered by depth."""
 
 from __future__ import annotations
 
@@ -15,47 +15,44 @@ from recombine.supports.base import SupportKind
 from recombine.supports.listed import Listed
 
 MOST_HELD_OUT = 5
-"""At most one block in so many of the leading ones is held out."""
+"""At most one leading block in this many is held out."""
 
 
 class LeadingInstances(SupportKind):
-    """Trains on the leading `share` of all instances, but for some that are held out, as is all that comes later.
+    """Trains on the leading `share` of all instances, except some that are held out. All later instances are held out.
 
-    Instances that are the same but for names stand next to each other in a block; blocks are trained on or held out whole.
+    A block has neighbouring instances that differ only in names. A block is trained on or held out as a whole.
     """
 
     kind: Literal["leading-instances"] = "leading-instances"
     share: float = Field(default=0.6, gt=0, lt=1)
-    """The part of the blocks that lead."""
+    """The share of blocks that are leading."""
     block: PositiveInt = 4
-    """Instances in a block."""
+    """The number of instances in a block."""
     reserve: PositiveInt = 64
-    """The most leading blocks that are held out; at most a fifth of them."""
+    """The number of leading blocks that are held out, but at most a fifth of them."""
 
     def obstacle(self, space: Space) -> BadInput | None:
         if not isinstance(space, InstanceSpace):
             return BadInput(
-                f"leading-instances is for instances, got a space of kind {space.kind!r}.",
+                f"leading-instances needs a space of instances, got a space of kind {space.kind!r}.",
                 fix="space=instances",
             )
         blocks, over = divmod(space.number, self.block)
         if over or not 2 <= round(self.share * blocks) < blocks:
             return BadInput(
-                f"{space.number} instances are no blocks of block={self.block} of which share={self.share} can lead.",
+                f"{space.number} instances cannot be divided into blocks of {self.block} with a leading share of {self.share}.",
                 fix=f"space.number={max(4, blocks) * self.block}",
             )
         return None
 
-    def check(self, space: Space) -> None:
-        self.require_possible(space)
-
     def _blocks(self, space: Space) -> tuple[int, int]:
-        """How many blocks lead, and how many of them are held out."""
+        """The number of leading blocks, and the number of them that are held out."""
         leading = round(self.share * (space.size // self.block))
         return leading, min(self.reserve, max(1, leading // MOST_HELD_OUT))
 
     def leads(self, space: Space, rows: Int[np.ndarray, "row slots"]) -> Bool[np.ndarray, " row"]:
-        """Which instances are in leading blocks, trained on or held out."""
+        """Which instances are in leading blocks, whether trained on or held out."""
         return rows[:, 0] < self.block * self._blocks(space)[0]
 
     def length(self, space: Space) -> int:

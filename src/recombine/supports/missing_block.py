@@ -1,4 +1,4 @@
-"""A rule: everything is trained on, except one block of a product space, some values of some factors together."""
+"""A rule: everything is trained on except one block of a product space, where some values occur together."""
 
 from __future__ import annotations
 
@@ -16,48 +16,49 @@ from pydantic import PositiveInt, field_validator, model_validator
 from recombine.errors import BadInput, did_you_mean
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
+from recombine.spaces.rows import Rows
+from recombine.spaces.subspace import interchangeable, subspace
 from recombine.supports.base import Sampler, Support, SupportKind
-from recombine.supports.promise import Promise
-from recombine.supports.within import alike, within
+from recombine.supports.certificate import Promise
 
 SALT = 23
-"""Keeps the draws apart from those of other kinds with the same seed."""
+"""Makes the draws independent of those of other kinds with the same seed."""
 
 Counts = tuple[tuple[str, PositiveInt], ...]
-"""So many values of each of some factors."""
+"""A number of values for each of some factors."""
 
 
 class BlockSampler(Sampler):
-    """Picks the first factor that leaves the block, then values: exact, and nothing is rejected."""
+    """Picks the first factor whose value is outside the block, then all values. Exact, without rejection."""
 
     parts: Int[Array, " width"]
     """The constituents, those of the block first in each factor."""
     first: Int[Array, " slots"]
-    """Where each factor begins in `parts`."""
+    """The index in `parts` where each factor starts."""
     inside: Int[Array, " slots"]
-    """How many values of each factor the block has."""
+    """The number of values of each factor inside the block."""
     levels: Int[Array, " slots"]
-    """How many there are."""
+    """The number of values of each factor."""
     chances: Float[Array, " slots"]
-    """Of each factor to be the first that leaves the block."""
+    """The probability of each factor to be the first outside the block."""
 
     def __call__(self, key: Array) -> Int[Array, " slots"]:
         by_factor, by_value = jax.random.split(key)
         leaving = jax.random.categorical(by_factor, jnp.log(self.chances))
-        place = jnp.arange(len(self.levels))
-        # Those before it are in the block, it is not, and those after it are anything.
-        low = jnp.where(place == leaving, self.inside, 0)
-        high = jnp.where(place < leaving, self.inside, self.levels)
-        return self.parts[self.first + jax.random.randint(by_value, place.shape, low, high)]
+        slot = jnp.arange(len(self.levels))
+        # Factors before it are inside the block, it is outside, and factors after it are free.
+        low = jnp.where(slot == leaving, self.inside, 0)
+        high = jnp.where(slot < leaving, self.inside, self.levels)
+        return self.parts[self.first + jax.random.randint(by_value, slot.shape, low, high)]
 
 
 class WithoutBlock(Support):
-    """The drawn rule. Takes no memory, whatever the size of the space."""
+    """The drawn rule. Its memory does not depend on the number of combinations."""
 
     def __init__(self, space: ProductSpace, left_out: Mapping[int, Int[np.ndarray, " _"]]) -> None:
-        """`left_out` has the constituents of the block by the number of their factor; factors not in it are whole."""
+        """`left_out` has the values of the block for each factor's index. Other factors are in the block with all values."""
         super().__init__(space)
-        factors = alike(space)
+        factors = interchangeable(space)
         self.named = {number: np.sort(parts) for number, parts in left_out.items()}
         self.block = [self.named.get(number, parts) for number, parts in enumerate(factors)]
         """The constituents of the block, factor by factor."""
@@ -67,7 +68,7 @@ class WithoutBlock(Support):
     def size(self) -> int:
         return self.space.size - math.prod(len(parts) for parts in self.block)
 
-    def contains(self, rows: Int[np.ndarray, "n slots"]) -> Bool[np.ndarray, " n"]:
+    def contains(self, rows: Rows) -> Bool[np.ndarray, " n"]:
         return self.space.contains(rows) & ~np.isin(rows, np.concatenate(self.block)).all(axis=1)
 
     def sampler(self, pad_to: int | None = None) -> BlockSampler:
@@ -85,14 +86,14 @@ class WithoutBlock(Support):
         )
 
     def second_moment(self) -> Float[np.ndarray, "width width"]:
-        found = within(self.space, np.concatenate(self.block))
-        assert found is not None
-        smaller, labels = found
+        block = subspace(self.space, np.concatenate(self.block))
+        assert block is not None
+        smaller, labels = block
         share = float(Fraction(smaller.size, self.space.size))
         moment = self.space.second_moment()
         kept = labels[:-1]
         moment[np.ix_(kept, kept)] -= share * smaller.second_moment()
-        # What never occurs must be zero and not nearly so.
+        # Pairs that never occur must be exactly zero.
         left = np.zeros(self.space.width, bool)
         left[np.concatenate(list(self.named.values()))] = True
         if len(self.named) == 1:
@@ -108,18 +109,18 @@ class WithoutBlock(Support):
 
 
 class MissingBlock(SupportKind):
-    """All combinations but those whose factors, as far as they are named, all have a value that is left out.
+    """All combinations except those in which every named factor has a left-out value.
 
-    With every factor named this is what the literature on disentanglement calls recombination to element; with two,
-    recombination to range; with one range alone, extrapolation. With one seed a factor loses the same values whatever
-    the others, so that these blocks lie within each other.
+    The literature on disentanglement calls this recombination to element (all factors named), recombination to range
+    (two factors) or extrapolation (one range). With one seed, a factor loses the same values whatever the other factors,
+    so these blocks are nested.
     """
 
     kind: Literal["missing-block"] = "missing-block"
     values: Counts = ()
-    """So many values of each of these factors, any of them (a mapping is accepted); the replicate's seed picks them."""
+    """The number of left-out values of each of these factors, as a mapping. The replicate's seed picks the values."""
     ranges: Counts = ()
-    """So many neighbouring values of each of these factors, from its first or its last on; the seed picks the end."""
+    """The number of left-out values at one end of each of these factors. The seed picks the first or the last end."""
 
     @field_validator("values", "ranges", mode="before")
     @classmethod
@@ -130,7 +131,7 @@ class MissingBlock(SupportKind):
     def _named_once(self) -> MissingBlock:
         names = [name for name, _ in self._counts()]
         if not names:
-            raise ValueError('name at least one factor, e.g. ranges={"place": 2}')
+            raise ValueError('name at least one factor, for example ranges={"place": 2}')
         if len(set(names)) < len(names):
             raise ValueError(f"a factor can be named once, in values or in ranges, got {names}")
         return self
@@ -140,44 +141,33 @@ class MissingBlock(SupportKind):
 
     def obstacle(self, space: Space) -> BadInput | None:
         if not isinstance(space, ProductSpace):
-            return BadInput(
-                f"{self.kind} is for products of factors, not for a space of kind {space.kind!r}."
-            )
+            return BadInput(f"{self.kind} needs a product space, got a space of kind {space.kind!r}.")
         levels = dict(zip((name for name, _ in space.factors), space.levels, strict=True))
         for name, count in self._counts():
             if name not in levels:
-                return BadInput(
-                    f"The space has no factor called {name!r}.", fix=did_you_mean(name, list(levels))
-                )
+                return BadInput(f"The space has no factor called {name!r}.", fix=did_you_mean(name, list(levels)))
             if count >= levels[name]:
                 return BadInput(
-                    f"{count} of the {levels[name]} values of {name!r} are left out: none would be trained on.",
+                    f"{count} of the {levels[name]} values of {name!r} are left out, so none is left to train on.",
                     fix=f"leave out at most {levels[name] - 1}",
                 )
         counts = dict(self._counts())
         if math.prod(counts.get(name, count) for name, count in levels.items()) < 2:
             return BadInput(
-                "The block has one combination, but two must be held out: one to validate and one to test on.",
+                "The block has one combination, but validation and test need one each.",
                 fix="leave out more values of a factor, or name fewer factors",
             )
         return None
-
-    def check(self, space: Space) -> None:
-        self.require_possible(space)
 
     def promises(self, space: Space) -> Promise:
         assert isinstance(space, ProductSpace)
         counts = dict(self._counts())
         left = math.prod(counts.get(name, len(values)) for name, values in space.factors)
         unseen = sum(counts.values()) if len(counts) == 1 else 0
-        # Single values connect nothing, so that each is a group of its own.
+        # Combinations of one value connect nothing, so each value is a group by itself.
         groups = 1 + unseen if space.slots > 1 else space.width
         return Promise(
-            complete=unseen == 0,
-            connected=groups == 1,
-            groups=groups,
-            unseen=unseen,
-            size=space.size - left,
+            complete=unseen == 0, connected=groups == 1, groups=groups, unseen=unseen, size=space.size - left
         )
 
     def draw(self, space: Space, seed: int) -> WithoutBlock:
@@ -186,11 +176,11 @@ class MissingBlock(SupportKind):
         names = [name for name, _ in space.factors]
         left_out = {}
         for name, count in self._counts():
-            number = names.index(name)
-            rng = np.random.default_rng([seed, SALT, number])
-            parts = alike(space)[number]
+            factor = names.index(name)
+            rng = np.random.default_rng([seed, SALT, factor])
+            parts = interchangeable(space)[factor]
             if name in dict(self.values):
-                left_out[number] = rng.choice(parts, count, replace=False)
+                left_out[factor] = rng.choice(parts, count, replace=False)
             else:
-                left_out[number] = parts[:count] if rng.integers(2) else parts[-count:]
+                left_out[factor] = parts[:count] if rng.integers(2) else parts[-count:]
         return WithoutBlock(space, left_out)

@@ -1,4 +1,4 @@
-"""A rule: everything is trained on, except combinations that hold one chosen constituent."""
+"""A rule: everything is trained on except combinations that contain one chosen constituent."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from pydantic import NonNegativeInt
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
+from recombine.spaces.rows import Rows
 from recombine.spaces.subset import SubsetSpace
+from recombine.spaces.subspace import interchangeable, subspace, undefined
 from recombine.supports.base import Sampler, Support, SupportKind
-from recombine.supports.promise import Promise
-from recombine.supports.within import alike, undefined, within
+from recombine.supports.certificate import Promise
 
 
 class RelabelSampler(Sampler):
-    """Draws from the smaller space without the part, then renumbers: exact, and nothing is rejected."""
+    """Draws from the space without the constituent, then renumbers. Exact, without rejection."""
 
     smaller: Space = eqx.field(static=True)
     labels: Int[Array, " smaller_width_and_pad"]
@@ -30,7 +31,7 @@ class RelabelSampler(Sampler):
 
 
 class WithoutPart(Support):
-    """The drawn rule. Takes no memory, whatever the size of the space."""
+    """The drawn rule. Its memory does not depend on the number of combinations."""
 
     def __init__(self, space: Space, part: int) -> None:
         super().__init__(space)
@@ -41,7 +42,7 @@ class WithoutPart(Support):
     def size(self) -> int:
         return self.smaller.size
 
-    def contains(self, rows: Int[np.ndarray, "n slots"]) -> Bool[np.ndarray, " n"]:
+    def contains(self, rows: Rows) -> Bool[np.ndarray, " n"]:
         return self.space.contains(rows) & ~(np.asarray(rows) == self.part).any(axis=1)
 
     def sampler(self, pad_to: int | None = None) -> RelabelSampler:
@@ -58,42 +59,37 @@ class WithoutPart(Support):
 
 
 class MissingPart(SupportKind):
-    """All combinations without constituent `part`; the replicate's seed picks it when it is not given."""
+    """All combinations without constituent `part`. By default the replicate's seed picks it."""
 
     kind: Literal["missing-part"] = "missing-part"
     part: NonNegativeInt | None = None
-    """The number of the constituent that is never seen."""
+    """The number of the constituent that never occurs in training."""
 
     def obstacle(self, space: Space) -> BadInput | None:
         wrong = undefined(self.kind, space)
         if wrong is not None:
             return wrong
-        for part in self._candidates(space):
-            wrong = _obstacle(space, part)
-            if wrong is not None:
-                return wrong
-        return None
+        return next(filter(None, (_obstacle(space, part) for part in self._candidates(space))), None)
 
     def _candidates(self, space: Space) -> tuple[int, ...]:
-        """The parts that may be picked. Those of one factor are alike, so one of each stands for all."""
+        """The constituents that can be picked. Those of one factor are interchangeable, so one represents them all."""
         if self.part is not None:
             return (self.part,) if self.part < space.width else ()
-        return tuple(int(parts[0]) for parts in alike(space))
+        return tuple(int(parts[0]) for parts in interchangeable(space))
 
     def check(self, space: Space) -> None:
         if self.part is not None and self.part >= space.width:
             raise BadInput(
-                f"part={self.part}, but the space has {space.width} constituents.",
-                fix=f"choose 0..{space.width - 1}",
+                f"part={self.part}, but the space has {space.width} constituents.", fix=f"choose 0..{space.width - 1}"
             )
-        self.require_possible(space)
+        super().check(space)
 
     def promises(self, space: Space) -> Promise:
         sizes = {_without(space, part)[0].size for part in self._candidates(space)}
         return Promise(
             complete=False,
             connected=False,
-            # Single constituents connect nothing, so that each is a group of its own.
+            # Combinations of one constituent connect nothing, so each is a group by itself.
             groups=2 if space.slots > 1 else space.width,
             unseen=1,
             size=sizes.pop() if len(sizes) == 1 else None,
@@ -108,29 +104,28 @@ class MissingPart(SupportKind):
 
 
 def _without(space: Space, part: int) -> tuple[Space, Int[np.ndarray, " smaller_width_and_pad"]]:
-    """The space without a constituent, and which of the old constituents its constituents are."""
-    found = within(space, [other for other in range(space.width) if other != part])
-    if found is None:
+    """The space without a constituent, and the old numbers of its constituents."""
+    smaller = subspace(space, [other for other in range(space.width) if other != part])
+    if smaller is None:
         raise BadInput(f"Without constituent {part} no combination is left.", fix="choose a larger space")
-    return found
+    return smaller
 
 
 def _obstacle(space: Space, part: int) -> BadInput | None:
-    """Why this constituent cannot be missing."""
+    """The reason why this constituent cannot be missing; None if it can."""
     if isinstance(space, SubsetSpace) and space.modules - 1 < space.max_active:
         return BadInput(
             f"Without one of {space.modules} modules no combination of {space.max_active} is left.",
             fix="raise modules or lower max_active",
         )
     if isinstance(space, ProductSpace):
-        for (name, values), parts in zip(space.factors, alike(space), strict=True):
+        for (name, values), parts in zip(space.factors, interchangeable(space), strict=True):
             if len(values) == 1 and part in parts:
-                return BadInput(f"Factor {name!r} has one value only; without it nothing is left.")
+                return BadInput(f"The factor {name!r} has only one value; without it no combination is left.")
     held_out = space.size - _without(space, part)[0].size
     if held_out < 2:
         return BadInput(
-            f"Only {held_out} combination holds constituent {part}, but two must be held out: one to validate "
-            "and one to test on.",
+            f"Only {held_out} combination contains constituent {part}, but validation and test need one each.",
             fix="choose a larger space",
         )
     return None

@@ -1,4 +1,4 @@
-"""A list as `recombine plan` makes it: every combination meets as much as it can of what was met least."""
+"""A list as `recombine plan` makes it: each combination covers as many of the least covered interactions as it can."""
 
 from __future__ import annotations
 
@@ -9,34 +9,33 @@ from pydantic import PositiveInt
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.subset import SubsetSpace
+from recombine.spaces.subspace import undefined
 from recombine.supports.covering import Forbidden, cover
-from recombine.supports.drawing import require
 from recombine.supports.listed import Listed
-from recombine.supports.random_list import NumberOrShare, widened
-from recombine.supports.within import undefined
+from recombine.supports.listed.drawing import require
+from recombine.supports.listed.random_list import NumberOrShare, widened
 
 
 class Planned(NumberOrShare):
-    """A covering design of `strength`, and beyond it what was met least; nothing that is reserved.
+    """A covering design of `strength`, continued with the least covered interactions, without reserved combinations.
 
-    The reserve is that of `random`. Subset spaces: combinations of exactly max_active modules, which meet most.
+    The reserve is that of `random`. In subset spaces combinations have exactly max_active modules, which cover most.
     """
 
     kind: Literal["planned"] = "planned"
     strength: PositiveInt = 2
-    """How many constituents are to meet: 2 for pairs."""
+    """The size of the interactions to cover: 2 for pairs."""
     require_connected: bool = False
-    """Few combinations may not reach every constituent; a plan is taken as it is."""
+    """By default the plan is not redrawn. A short one may not contain every constituent."""
 
     def obstacle(self, space: Space) -> BadInput | None:
         if (wrong := undefined(self.kind, space)) is not None:
             return wrong
         if space.slots == 1:
-            return BadInput("Combinations of one constituent meet nothing, so none is better than another.")
+            return BadInput("Combinations of one constituent have no pairs, so none is better than another.")
         if self.strength > space.slots:
             return BadInput(
-                f"No {self.strength} constituents occur together in {space!r}.",
-                fix=f"strength={space.slots} at most",
+                f"No {self.strength} constituents occur together in {space!r}.", fix=f"strength={space.slots} at most"
             )
         return super().obstacle(space)
 
@@ -47,9 +46,9 @@ class Planned(NumberOrShare):
         self.check(space)
         reserved, pool = self.reserved(space, seed), self.pool(space)
         parts = [space.constituents(row) for row in reserved]
-        # Smaller combinations are not in the pool, and as parts of larger ones they are allowed.
-        forbidden = [Forbidden(one) for one in parts if len(one) == pool.slots]
+        # Smaller combinations are not in the pool; larger ones may contain them.
+        forbidden = [Forbidden(present) for present in parts if len(present) == pool.slots]
         length = self.length(space)
-        found = cover(pool, strength=self.strength, number=length, forbidden=forbidden, seed=seed)
-        rows = require(widened(found.rows, space), length, "combinations to train on")
+        design = cover(pool, strength=self.strength, number=length, forbidden=forbidden, seed=seed)
+        rows = require(widened(design.rows, space), length, "combinations to train on")
         return Listed(space, rows, reserved=reserved)

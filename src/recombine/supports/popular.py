@@ -1,4 +1,4 @@
-"""A list of combinations that hold at least one of a few popular constituents: all of these, or a number of them."""
+"""A list of combinations with at least one of a few popular constituents: all of them, or a number of them."""
 
 from __future__ import annotations
 
@@ -11,45 +11,47 @@ from pydantic import PositiveInt
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
+from recombine.spaces.rows import Rows
 from recombine.spaces.subset import SubsetSpace
-from recombine.supports.drawing import SMALL, Keep, distinct_rows, require, shuffled
-from recombine.supports.fixed_list import check_rest, with_reserve
+from recombine.spaces.subspace import interchangeable, relabelled, subspace, subspace_size, undefined
+from recombine.supports.base import SupportKind
 from recombine.supports.listed import Listed
-from recombine.supports.random_list import LONGEST, RandomList
-from recombine.supports.within import alike, relabelled, size_within, undefined, within
+from recombine.supports.listed.drawing import SMALL, Keep, distinct_rows, require, shuffled
+from recombine.supports.listed.fixed_list import check_rest, with_reserve
+from recombine.supports.listed.random_list import LONGEST, RandomList
 
 
 class Popular(RandomList):
-    """Trains on combinations with a popular constituent; the replicate's seed picks which are popular.
+    """Trains on combinations with a popular constituent. The replicate's seed picks the popular ones.
 
-    In a product the popular values are spread over the factors, those with many values first, as the other values of a
-    factor could not occur if all popular values were its own.
+    In a product the popular values are spread over the factors, factors with many values first. If one factor had all
+    popular values, its other values would never occur.
     """
 
     kind: Literal["popular"] = "popular"
     parts: PositiveInt = 2
-    """How many constituents are popular."""
+    """The number of popular constituents."""
     number: PositiveInt | None = None
-    """Train on so many of their combinations, drawn at random; on all of them when it is not given, and then the
-    reserve has only combinations without a popular constituent."""
+    """The number of training combinations, drawn at random. By default all combinations with a popular constituent are
+    trained on, and the reserve has only combinations without one."""
 
     def obstacle(self, space: Space) -> BadInput | None:
         wrong = undefined(self.kind, space)
         if wrong is not None:
             return wrong
-        if sum(len(values) > 1 for values in alike(space)) < 2 and isinstance(space, ProductSpace):
-            return BadInput("Popular values must come from two factors, but fewer have a choice of values.")
+        if sum(len(values) > 1 for values in interchangeable(space)) < 2 and isinstance(space, ProductSpace):
+            return BadInput("Popular values must come from two factors, but fewer than two have several values.")
         if space.slots < 2:
-            return BadInput("In combinations of one constituent the popular ones meet no others.")
+            return BadInput("In combinations of one constituent, popular constituents never occur with others.")
         return super().obstacle(space)
 
     def _counts(self, space: Space) -> list[int]:
-        """How many constituents are popular: of the modules, or of each factor's values."""
+        """The number of popular modules, or of popular values of each factor."""
         # One value of each factor stays unpopular.
-        most = [len(values) - 1 for values in alike(space)]
+        most = [len(values) - 1 for values in interchangeable(space)]
         if self.parts > sum(most):
             raise BadInput(
-                f"parts={self.parts} of {space.width} constituents cannot be popular: others must be left.",
+                f"parts={self.parts} of {space.width} constituents cannot all be popular: some others are needed.",
                 fix=f"choose 1..{sum(most)}",
             )
         counts = [0] * len(most)
@@ -60,15 +62,15 @@ class Popular(RandomList):
         return counts
 
     def choices(self, space: Space) -> int:
-        """How many combinations hold a popular constituent. All but those that hold none: nothing is listed."""
-        others = [values[count:] for values, count in zip(alike(space), self._counts(space), strict=True)]
-        return space.size - size_within(space, np.concatenate(others))
+        """The number of combinations with a popular constituent, computed without listing them."""
+        others = [values[count:] for values, count in zip(interchangeable(space), self._counts(space), strict=True)]
+        return space.size - subspace_size(space, np.concatenate(others))
 
     def length(self, space: Space) -> int:
         return self.choices(space) if self.number is None else self.number
 
     def check(self, space: Space) -> None:
-        self.require_possible(space)
+        SupportKind.check(self, space)
         if self.require_connected and self.parts < 2 and isinstance(space, ProductSpace):
             raise BadInput(
                 "With parts=1 the other values of the popular value's factor never occur.",
@@ -83,18 +85,16 @@ class Popular(RandomList):
         """The popular constituents of a replicate."""
         rng = np.random.default_rng(seed)
         counts = self._counts(space)
-        picked = [rng.permutation(values)[:count] for values, count in zip(alike(space), counts, strict=True)]
+        picked = [rng.permutation(values)[:count] for values, count in zip(interchangeable(space), counts, strict=True)]
         return np.sort(np.concatenate(picked))
 
-    def rows(self, space: Space, seed: int, key: Array, keep: Keep) -> Int[np.ndarray, "n slots"]:
+    def rows(self, space: Space, seed: int, key: Array, keep: Keep) -> Rows:
         popular, length = self.popular(space, seed), self.length(space)
         if self.choices(space) <= SMALL:
             rows = shuffled(holding(space, popular), key)
             rows = rows[keep(rows)][:length]
         else:
-            rows = distinct_rows(
-                space, key, length, lambda rows: np.isin(rows, popular).any(axis=1) & keep(rows)
-            )
+            rows = distinct_rows(space, key, length, lambda rows: np.isin(rows, popular).any(axis=1) & keep(rows))
         return require(rows, length, "combinations to train on")
 
     def draw(self, space: Space, seed: int) -> Listed:
@@ -104,22 +104,22 @@ class Popular(RandomList):
         return with_reserve(space, holding(space, self.popular(space, seed)), self.reserve, seed)
 
 
-def holding(space: Space, popular: Int[np.ndarray, " parts"]) -> Int[np.ndarray, "n slots"]:
-    """All combinations with one of these constituents. Costs memory by their number, not by that of the space."""
+def holding(space: Space, popular: Int[np.ndarray, " parts"]) -> Rows:
+    """All combinations with one of these constituents. Memory depends on their number, not on the space."""
     blocks = []
-    # Each combination is listed with the first popular constituent that it holds.
+    # Each combination is listed with its first popular constituent.
     for index, part in enumerate(popular):
         free = np.setdiff1d(np.arange(space.width), popular[: index + 1])
         blocks.append(_with_part(space, int(part), free))
     return np.concatenate(blocks)
 
 
-def _with_part(space: Space, part: int, free: Int[np.ndarray, " m"]) -> Int[np.ndarray, "n slots"]:
-    """All combinations of one part and free parts."""
+def _with_part(space: Space, part: int, free: Int[np.ndarray, " m"]) -> Rows:
+    """All combinations of one constituent with free constituents."""
     if isinstance(space, ProductSpace):
-        own = next(values for values in alike(space) if part in values)
-        found = within(space, np.append(np.setdiff1d(free, own), part))
-        blocks = [] if found is None else [relabelled(found[0].enumerate(LONGEST), found[1], space.slots)]
+        own = next(values for values in interchangeable(space) if part in values)
+        smaller = subspace(space, np.append(np.setdiff1d(free, own), part))
+        blocks = [] if smaller is None else [relabelled(smaller[0].enumerate(LONGEST), smaller[1], space.slots)]
         return np.concatenate([np.empty((0, space.slots), np.int32), *blocks])
     assert isinstance(space, SubsetSpace)
     alone = np.full((1 if space.min_active == 1 else 0, space.slots), space.width, np.int32)

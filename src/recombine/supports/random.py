@@ -1,4 +1,4 @@
-"""A random list of combinations, by number or by held-out share; complete and connected unless told otherwise."""
+"""A random list of combinations, by number or by held-out share. Complete and connected by default."""
 
 from __future__ import annotations
 
@@ -9,24 +9,30 @@ from pydantic import PositiveInt
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.subset import SubsetSpace
-from recombine.supports.random_list import NumberOrShare
+from recombine.supports.listed.random_list import NumberOrShare
 
 
 class Random(NumberOrShare):
-    """`number` combinations, or all but a share of them, drawn without replacement."""
+    """`number` combinations, or all but a held-out share, drawn without replacement.
+
+    Example:
+        ```python
+        Random(number=40, reserve=100).draw(SubsetSpace(modules=16, max_active=3), seed=0)
+        ```
+    """
 
     kind: Literal["random"] = "random"
     sizes: Literal["up_to", "exactly"] = "up_to"
-    """Subset spaces: combinations of up to max_active modules, or of exactly so many."""
+    """Subset spaces: combinations of up to max_active modules, or of exactly that number."""
     most_active: PositiveInt | None = None
-    """Subset spaces: train on combinations of at most so many modules; what is reserved may have more."""
+    """Subset spaces: the most modules of a training combination. Reserved combinations may have more."""
 
     def pool(self, space: Space) -> Space:
         if self.sizes == "up_to" and self.most_active is None:
             return space
         if not isinstance(space, SubsetSpace):
             name = "most_active" if self.most_active is not None else "sizes=exactly"
-            raise BadInput(f"{name} is for subset spaces.", fix="leave it out: here all sizes are equal")
+            raise BadInput(f"{name} needs a subset space.", fix="remove it: here all combinations have equal size")
         most = space.max_active if self.most_active is None else self.most_active
         if most not in space.sizes:
             raise BadInput(

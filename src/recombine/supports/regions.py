@@ -9,39 +9,56 @@ from typing import Literal
 import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy import sparse
 
+from recombine import _html
 from recombine.errors import BadInput
+from recombine.spaces.rows import Rows, RowSet, membership, row_hash
 from recombine.supports.base import Support
-from recombine.supports.drawing import SMALL, distinct_rows, seed_key, shuffled
 from recombine.supports.listed import Listed
-from recombine.supports.rows import RowSet, row_hash
+from recombine.supports.listed.drawing import SMALL, distinct_rows, seed_key, shuffled
 
-Region = Literal[
-    "trained", "held_out", "rest", "all_pairs_met", "some_pairs_unmet", "part_unseen", "more_parts"
-]
-"""`held_out` is the reserved common test where the support reserves one, and else everything not trained on.
-`rest` is what is neither trained on nor held out. The next three cut `held_out` by coverage. `more_parts` is what is
-held out and has more constituents than any combination that is trained on."""
+Region = Literal["trained", "held_out", "rest", "all_pairs_met", "some_pairs_unmet", "part_unseen", "more_parts"]
+"""`held_out` is the reserved common test where the support reserves one, and everything not trained on otherwise.
+`rest` is neither trained on nor held out. The next three divide `held_out` by coverage. `more_parts` is held out and has
+more constituents than any training combination."""
+
+MEANING: dict[Region, str] = {
+    "trained": "training draws from these",
+    "held_out": "the reserved test; everything not trained on where nothing is reserved",
+    "rest": "neither trained on nor held out",
+    "all_pairs_met": "held out, and every pair of constituents occurs in training",
+    "some_pairs_unmet": "held out, and some pair of constituents never occurs in training",
+    "part_unseen": "held out, and some constituent never occurs in training",
+    "more_parts": "held out, with more constituents than any training combination",
+}
 
 Side = Literal["validation", "test"]
-"""Held-out combinations are cut in two by a hash, so that nothing tuned on one side is scored on it."""
+"""A hash divides the held-out combinations in two, so that nothing is tuned and scored on the same combinations."""
 
 STRATA: tuple[Region, ...] = ("all_pairs_met", "some_pairs_unmet", "part_unseen")
 
 VALIDATION_SHARE = 0.25
 
 BLOCK = 2**22
-"""How many pairs of combinations are compared at a time."""
+"""The number of pairs of combinations compared at a time."""
 
 CUT = int(VALIDATION_SHARE * 2**64)
-"""Combinations whose hash lies below this are for validation."""
+"""Combinations whose hash is below this are for validation."""
 
 
-def stratum(rows: Int[np.ndarray, "n slots"], moment: Float[np.ndarray, "width width"]) -> np.ndarray:
-    """The coverage stratum of each combination: have all its pairs met in training, and all its parts occurred?"""
+def stratum(rows: Rows, moment: Float[np.ndarray, "width width"]) -> np.ndarray:
+    """The coverage stratum of each combination.
+
+    Args:
+        rows: The combinations.
+        moment: E[z z'] of the support, which says which constituents and pairs occur in training.
+
+    Returns:
+        `part_unseen` where a constituent never occurs in training, `all_pairs_met` where all pairs of constituents do,
+        `some_pairs_unmet` otherwise.
+    """
     width = len(moment)
-    # One more row and column for the pad, which has met everything.
+    # One more row and column for the pad, which counts as seen with everything.
     met = np.pad(moment > 0, ((0, 1), (0, 1)), constant_values=True)
     rows = np.minimum(rows, width)
     seen = met[rows, rows].all(axis=1)
@@ -49,45 +66,52 @@ def stratum(rows: Int[np.ndarray, "n slots"], moment: Float[np.ndarray, "width w
     return np.where(~seen, "part_unseen", np.where(pairs, "all_pairs_met", "some_pairs_unmet"))
 
 
-def distance(
-    rows: Int[np.ndarray, "n slots"], support_rows: Int[np.ndarray, "m slots"], width: int
-) -> Int[np.ndarray, " n"]:
-    """By how many constituents each combination differs from the nearest trained one: added, dropped or replaced.
+def distance(rows: Rows, support_rows: Int[np.ndarray, "m slots"], width: int) -> Int[np.ndarray, " n"]:
+    """The number of constituents by which each combination differs from the nearest training combination.
 
-    That is the larger number of constituents of the two, less those that they share. `width` is that of the space.
+    An added, a dropped and a replaced constituent count as one each: the distance is the larger number of constituents
+    of the two, minus the number that they share.
+
+    Args:
+        rows: The combinations to measure.
+        support_rows: The training combinations.
+        width: The width of the space.
     """
     if not len(support_rows):
-        raise BadInput("There is no trained combination to measure a distance to.")
-    trained = _holding(support_rows, width)
+        raise BadInput("A distance needs at least one training combination.")
+    trained = membership(support_rows, width)
     lengths = np.diff(trained.indptr)
-    found = []
+    distances = []
     block = max(1, BLOCK // len(support_rows))
     for start in range(0, len(rows), block):
-        asked = _holding(rows[start : start + block], width)
+        asked = membership(rows[start : start + block], width)
         own = np.diff(asked.indptr)
-        # Sparse: only pairs that share a constituent stand in it. All others differ by the longer of the two.
+        # Sparse: it holds only pairs that share a constituent. All other pairs differ by the longer of the two.
         shared = (asked @ trained.T).tocoo()
         nearest = np.maximum(own, lengths.min())
         np.minimum.at(nearest, shared.row, np.maximum(own[shared.row], lengths[shared.col]) - shared.data)
-        found.append(nearest)
-    return np.concatenate([np.empty(0, np.int64), *found]).astype(np.int64)
+        distances.append(nearest)
+    return np.concatenate([np.empty(0, np.int64), *distances]).astype(np.int64)
 
 
-def _holding(rows: Int[np.ndarray, "n slots"], width: int) -> sparse.csr_array:
-    """Which constituents each combination holds, as a sparse matrix."""
-    used = np.asarray(rows) < width
-    starts = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
-    parts = np.asarray(rows)[used]
-    return sparse.csr_array((np.ones(len(parts), np.int64), parts, starts), shape=(len(rows), width))
-
-
-def side(rows: Int[np.ndarray, "n slots"], seed: int, cut: int = CUT) -> np.ndarray:
+def side(rows: Rows, seed: int, cut: int = CUT) -> np.ndarray:
     """`validation` or `test` for each combination, by a keyed hash of the combination."""
     return np.where(row_hash(rows, seed) < np.uint64(cut), "validation", "test")
 
 
 class Regions:
-    """The regions of one drawn support."""
+    """The regions of one drawn support: named sets of combinations to evaluate on.
+
+    Args:
+        support: The drawn support.
+        seed: Decides the order of the combinations and which side of a region each is on.
+
+    Example:
+        ```python
+        regions = Regions(Random(number=40).draw(space, seed=0), seed=0)
+        regions.rows("held_out", 100)  # up to 100 combinations that training never sees
+        ```
+    """
 
     def __init__(self, support: Support, seed: int) -> None:
         self.support = support
@@ -95,12 +119,12 @@ class Regions:
 
     @functools.cached_property
     def moment(self) -> Float[np.ndarray, "width width"]:
-        """E[z z'] of the support: who occurred, and who met whom."""
+        """E[z z'] of the support: which constituents and which pairs occur in training."""
         return self.support.second_moment()
 
     @functools.cached_property
     def _cut(self) -> int:
-        """Where the hash cuts the held-out combinations in two. Moved where a side of a small set would be empty."""
+        """The hash value that divides validation from test. It moves where one side of a small set would be empty."""
         space, reserved = self.support.space, self.support.reserved
         if not len(reserved) and space.size > SMALL:
             return CUT
@@ -112,7 +136,7 @@ class Regions:
     def _reserved(self) -> RowSet:
         return RowSet(self.support.reserved)
 
-    def contains(self, region: Region, rows: Int[np.ndarray, "n slots"]) -> Bool[np.ndarray, " n"]:
+    def contains(self, region: Region, rows: Rows) -> Bool[np.ndarray, " n"]:
         """Which combinations of the space belong to a region."""
         trained = self.support.contains(rows)
         if region == "trained":
@@ -126,8 +150,14 @@ class Regions:
             return held_out & ((rows < self.support.space.width).sum(axis=1) > self.support.most_parts)
         return held_out & (stratum(rows, self.moment) == region)
 
-    def rows(self, region: Region, number: int, which: Side | None = None) -> Int[np.ndarray, "n slots"]:
-        """Up to `number` different combinations of a region, in random order; all of them if there are fewer."""
+    def rows(self, region: Region, number: int, which: Side | None = None) -> Rows:
+        """Draw different combinations of a region, in random order.
+
+        Args:
+            region: The region's name.
+            number: The most combinations to return. All of them come back where the region has fewer.
+            which: Only those on the validation side or on the test side; both sides by default.
+        """
 
         def keep(rows: np.ndarray) -> np.ndarray:
             wanted = self.contains(region, rows)
@@ -141,8 +171,8 @@ class Regions:
         listed = shuffled(listed, key)
         return listed[keep(listed)][:number]
 
-    def _listed(self, region: Region) -> Int[np.ndarray, "n slots"] | None:
-        """A list that holds the whole region, if there is one: chance would never meet a short list in a search."""
+    def _listed(self, region: Region) -> Rows | None:
+        """A list that contains the whole region, if there is one. A random search would hardly find a short list."""
         if region == "trained":
             return self.support.rows if isinstance(self.support, Listed) else None
         if len(self._reserved):
@@ -150,8 +180,8 @@ class Regions:
         return self.support.reserved if self._surely_empty(region) else None
 
     def _surely_empty(self, region: Region) -> bool:
-        """Whether no combination can be in a region, so that none need be searched for (nothing is reserved)."""
-        # Only these two need the moment, which is as large as all pairs of constituents.
+        """Whether a region is empty for certain, so that no search is needed (where nothing is reserved)."""
+        # Only these two need the moment, whose size is the number of constituents squared.
         if region == "part_unseen":
             return bool((np.diag(self.moment) > 0).all())
         if region == "some_pairs_unmet":
@@ -160,13 +190,18 @@ class Regions:
             return self.support.most_parts >= self.support.space.slots
         return region == "rest"
 
-    def require(self, region: Region, number: int, which: Side | None = None) -> Int[np.ndarray, "n slots"]:
-        """As `rows`, but at least one."""
+    def require(self, region: Region, number: int, which: Side | None = None) -> Rows:
+        """As `rows`, but raise BadInput where the region is empty."""
         rows = self.rows(region, number, which)
         if not len(rows):
             where = region if which is None else f"{region} ({which} side)"
             raise BadInput(
-                f"No combination was found in the region {where}.",
-                fix="train on fewer combinations, or hold out more",
+                f"The region {where} has no combination.", fix="train on fewer combinations, or hold out more"
             )
         return rows
+
+    def __repr__(self) -> str:
+        return f"<Regions of {self.support!r}, seed {self.seed}>"
+
+    def _repr_html_(self) -> str:
+        return _html.card(f"Regions of {self.support!r}", _html.table(("region", "combinations"), MEANING.items()))

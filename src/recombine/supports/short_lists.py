@@ -1,4 +1,4 @@
-"""Lists up to a length are trained on; longer ones are held out, and some of every length."""
+"""Trains on lists up to a length. Longer lists, and some of every length, are held out."""
 
 from __future__ import annotations
 
@@ -12,51 +12,48 @@ from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.lists import ListSpace
 from recombine.supports.base import SupportKind
-from recombine.supports.drawing import PERMUTED, distinct_numbers
 from recombine.supports.listed import Listed
+from recombine.supports.listed.drawing import PERMUTED, distinct_numbers
 
 MOST_HELD_OUT = 5
-"""At most one list in so many of a trained length is held out."""
+"""At most one list of a trained length in this many is held out."""
 
 
 class ShortLists(SupportKind):
-    """Trains on lists of up to `longest` numbers. Held out are lists of these lengths and of all longer ones."""
+    """Trains on lists of up to `longest` numbers. The test has lists of these lengths and of all longer ones."""
 
     kind: Literal["short-lists"] = "short-lists"
     longest: PositiveInt = 5
-    """The length of the longest lists that are trained on."""
+    """The length of the longest training lists."""
     number: int = Field(default=8000, ge=1, le=PERMUTED // 2)
-    """The most lists of each length that are trained on; fewer where there are fewer."""
+    """The number of training lists of each length; fewer where there are fewer."""
     tilt: float = Field(default=0.0, ge=0)
-    """Lists of n numbers are as frequent as n to this power: 0 for each length as often."""
+    """The frequency of lists of n numbers is proportional to n to this power. With 0 all lengths are equally frequent."""
     reserve: int = Field(default=128, ge=1, le=PERMUTED // 4)
-    """The most lists of each length that are held out; of short ones at most a fifth of all."""
+    """The number of held-out lists of each length; at most a fifth of all lists of a trained length."""
 
     later: ClassVar[frozenset[str]] = frozenset({"tilt"})
 
     def obstacle(self, space: Space) -> BadInput | None:
         if not isinstance(space, ListSpace):
             return BadInput(
-                f"short-lists is for lists, got a space of kind {space.kind!r}.", fix="space=lists"
+                f"short-lists needs a space of lists, got a space of kind {space.kind!r}.", fix="space=lists"
             )
         if not space.shortest <= self.longest < space.longest:
             return BadInput(
-                f"longest={self.longest} leaves no lists to train on or none that are longer: they have "
+                f"longest={self.longest} leaves no lists to train on, or no longer lists: the space has lists of "
                 f"{space.shortest} to {space.longest} numbers.",
                 fix=f"longest={max(space.shortest, space.longest - 1)}, or a larger space.longest",
             )
         if space.levels**space.longest >= 2**62:
             return BadInput(
-                f"There are too many lists of {space.longest} numbers to draw them one by one.",
+                f"There are too many lists of {space.longest} numbers to draw from.",
                 fix="a smaller space.longest, or fewer numbers",
             )
         return None
 
-    def check(self, space: Space) -> None:
-        self.require_possible(space)
-
     def _counts(self, space: ListSpace, length: int) -> tuple[int, int]:
-        """How many lists of a length are trained on, and how many are held out."""
+        """The number of training lists and of held-out lists of a length."""
         total = space.levels**length
         if length > self.longest:
             return 0, min(self.reserve, total)
@@ -74,7 +71,7 @@ class ShortLists(SupportKind):
         trained, weights, held_out = [], [], []
         for length in space.lengths:
             number, reserve = self._counts(space, length)
-            # Those held out come first, so that they are the same whatever the number.
+            # Held-out lists come first, so that they do not depend on the number.
             rows = _lists(space, length, number + reserve, np.random.default_rng([seed, 47, length]))
             held_out.append(rows[:reserve])
             trained.append(rows[reserve:])
@@ -82,10 +79,8 @@ class ShortLists(SupportKind):
         return Listed(space, np.concatenate(trained), np.concatenate(weights), np.concatenate(held_out))
 
 
-def _lists(
-    space: ListSpace, length: int, number: int, rng: np.random.Generator
-) -> Int[np.ndarray, "number slots"]:
-    """So many different lists of a length, in random order. Fewer are the beginning of more."""
+def _lists(space: ListSpace, length: int, number: int, rng: np.random.Generator) -> Int[np.ndarray, "number slots"]:
+    """`number` different lists of a length, in random order. Fewer are the beginning of more."""
     codes = distinct_numbers(space.levels**length, number, rng)
     digits = codes[:, None] // space.levels ** np.arange(length)[::-1] % space.levels
     return space.of(digits + space.low)

@@ -1,9 +1,9 @@
-"""A list of all combinations of a core of constituents, and one combination that links each other one to them."""
+"""A list of all combinations of a core of constituents, and one combination that links each other constituent to it."""
 
 from __future__ import annotations
 
 import itertools
-from typing import Literal
+from typing import ClassVar, Literal
 
 import jax
 import numpy as np
@@ -13,53 +13,55 @@ from pydantic import PositiveInt
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
+from recombine.spaces.rows import Rows
 from recombine.spaces.subset import SubsetSpace
-from recombine.supports.drawing import sample_rows, seed_key
-from recombine.supports.fixed_list import FixedList, check_rest
-from recombine.supports.promise import Promise, whole
-from recombine.supports.random_list import LONGEST, check_memory
-from recombine.supports.within import alike, relabelled, size_within, undefined, within
+from recombine.spaces.subspace import interchangeable, relabelled, subspace, subspace_size, undefined
+from recombine.supports.certificate import Promise, whole
+from recombine.supports.listed.drawing import sample_rows, seed_key
+from recombine.supports.listed.fixed_list import FixedList
+from recombine.supports.listed.random_list import LONGEST, check_memory
 
 
 class Unpopular(FixedList):
-    """Constituents outside the core occur in one training combination each; the replicate's seed picks the core."""
+    """Each constituent outside the core occurs in one training combination. The replicate's seed picks the core."""
+
+    too_long: ClassVar[str] = "choose a smaller core, or a larger space"
 
     kind: Literal["unpopular"] = "unpopular"
     core: PositiveInt | None = None
-    """How many modules, or values of each factor, are in the core; half of them when it is not given."""
+    """The number of modules, or of values of each factor, in the core. Half of them by default."""
 
     def obstacle(self, space: Space) -> BadInput | None:
         wrong = undefined(self.kind, space)
         if wrong is None and space.slots < 2:
-            return BadInput("In combinations of one constituent nothing is linked to the core.")
+            return BadInput("Combinations of one constituent cannot link other constituents to the core.")
         return wrong
 
     def _counts(self, space: Space) -> list[int]:
-        """How many modules, or values of each factor, are in the core."""
-        totals = [len(parts) for parts in alike(space)]
+        """The number of modules, or of values of each factor, in the core."""
+        totals = [len(parts) for parts in interchangeable(space)]
         return [max(1, total // 2) if self.core is None else min(self.core, total) for total in totals]
 
     def length(self, space: Space) -> int:
-        cut = list(zip(alike(space), self._counts(space), strict=True))
-        core = size_within(space, np.concatenate([parts[:count] for parts, count in cut]))
+        cut = list(zip(interchangeable(space), self._counts(space), strict=True))
+        core = subspace_size(space, np.concatenate([parts[:count] for parts, count in cut]))
         return core + sum(len(parts) - count for parts, count in cut)
 
     def check(self, space: Space) -> None:
-        self.require_possible(space)
-        if isinstance(space, SubsetSpace) and not (
-            space.min_active <= self._counts(space)[0] < space.modules
-        ):
-            raise BadInput(
-                f"A core of {self._counts(space)[0]} of {space.modules} modules is not possible: combinations have "
-                f"at least {space.min_active}, and one module must be left outside.",
-                fix=f"choose core={space.min_active}..{space.modules - 1}"
-                if space.min_active < space.modules
-                else "choose a space with more modules",
-            )
-        length = self.length(space)
-        if length > LONGEST:
-            check_memory(length, fix=f"give core=..., at most {self._largest(space)}")
-        check_rest(space, length, self.reserve, fix="choose a smaller core, or a larger space")
+        error = self.obstacle(space)
+        if error is None and isinstance(space, SubsetSpace):
+            count = self._counts(space)[0]
+            if not space.min_active <= count < space.modules:
+                raise BadInput(
+                    f"A core of {count} of {space.modules} modules is not possible: combinations have at least "
+                    f"{space.min_active}, and one module must be outside.",
+                    fix=f"choose core={space.min_active}..{space.modules - 1}"
+                    if space.min_active < space.modules
+                    else "choose a space with more modules",
+                )
+        if error is None and self.length(space) > LONGEST:
+            check_memory(self.length(space), fix=f"give core=..., at most {self._largest(space)}")
+        super().check(space)
 
     def _largest(self, space: Space) -> int:
         """The largest core whose combinations fit in memory."""
@@ -69,25 +71,23 @@ class Unpopular(FixedList):
     def promises(self, space: Space) -> Promise:
         return whole(self.length(space))
 
-    def rows(self, space: Space, seed: int) -> Int[np.ndarray, "n slots"]:
+    def rows(self, space: Space, seed: int) -> Rows:
         rng = np.random.default_rng(seed)
-        cut = list(zip(alike(space), self._counts(space), strict=True))
+        cut = list(zip(interchangeable(space), self._counts(space), strict=True))
         core = [np.sort(rng.permutation(parts)[:count]) for parts, count in cut]
-        found = within(space, np.concatenate(core))
-        assert found is not None
-        inside = relabelled(found[0].enumerate(LONGEST), found[1], space.slots)
+        smaller = subspace(space, np.concatenate(core))
+        assert smaller is not None
+        inside = relabelled(smaller[0].enumerate(LONGEST), smaller[1], space.slots)
         if isinstance(space, ProductSpace):
-            links = _links_of_product(core, alike(space), rng)
+            links = _links_of_product(core, interchangeable(space), rng)
         else:
             assert isinstance(space, SubsetSpace)
             links = _links_of_subset(space, core[0], seed)
         return np.concatenate([inside, links])
 
 
-def _links_of_product(
-    core: list[np.ndarray], values: list[np.ndarray], rng: np.random.Generator
-) -> Int[np.ndarray, "n slots"]:
-    """For each value outside the core a combination with core values of the other factors."""
+def _links_of_product(core: list[np.ndarray], values: list[np.ndarray], rng: np.random.Generator) -> Rows:
+    """For each value outside the core, a combination with core values of the other factors."""
     blocks = []
     for factor, (inner, every) in enumerate(zip(core, values, strict=True)):
         others = np.setdiff1d(every, inner)
@@ -97,10 +97,8 @@ def _links_of_product(
     return np.concatenate(blocks).astype(np.int32)
 
 
-def _links_of_subset(
-    space: SubsetSpace, core: Int[np.ndarray, " core"], seed: int
-) -> Int[np.ndarray, "n slots"]:
-    """For each module outside the core a combination with at least one module of the core, all equally likely."""
+def _links_of_subset(space: SubsetSpace, core: Int[np.ndarray, " core"], seed: int) -> Rows:
+    """For each module outside the core, a random combination with at least one module of the core."""
     others = np.setdiff1d(np.arange(space.modules), core).astype(np.int32)
     least, most = max(1, space.min_active - 1), min(space.max_active - 1, len(core))
     partners = SubsetSpace(modules=len(core), max_active=most, min_active=least)

@@ -1,4 +1,4 @@
-"""States on disk: one file a run, replaced whole, so that a killed process loses only what came after it."""
+"""Pytrees on disk: one file, replaced atomically, with a hash that shows every changed bit."""
 
 from __future__ import annotations
 
@@ -21,19 +21,25 @@ from recombine.writers import part_of
 Tree = TypeVar("Tree", bound=PyTree)
 
 SEAL = "sha256"
-"""Under this name the note holds the hash of the arrays and of the note itself. In the note and not beside it:
-safetensors writes several entries of its metadata in any order, and equal runs are to be equal files."""
+"""The key in the note for the hash of arrays and note. It is inside the note because safetensors writes several entries of
+metadata in any order, and equal runs must give equal files."""
 
 
 def save_tree(path: Path, tree: PyTree, note: dict[str, Any] | None = None) -> None:
-    """Write the arrays of a pytree by the names of their places. Atomic: the file is whole or not there."""
+    """Write the arrays of a pytree atomically.
+
+    Args:
+        path: The file.
+        tree: The pytree. Its arrays are named by their position in the tree.
+        note: Plain values to store beside the arrays.
+    """
     named, _ = jax.tree_util.tree_flatten_with_path(eqx.filter(tree, eqx.is_array))
-    # Not np.ascontiguousarray, which gives a scalar an axis.
-    arrays = {jax.tree_util.keystr(place): np.asarray(leaf, order="C") for place, leaf in named}
+    # Not np.ascontiguousarray, which would give a scalar an axis.
+    arrays = {jax.tree_util.keystr(position): np.asarray(leaf, order="C") for position, leaf in named}
     note = note or {}
     part = part_of(path)
     try:
-        # Written here and not by safetensors, whose errors do not say in a form for programs that the disk is full.
+        # Written here, because errors of safetensors have no code for a full disk.
         with open(part, "wb") as file:
             file.write(save(arrays, metadata={"note": json.dumps(note | {SEAL: _digest(arrays, note)})}))
             file.flush()
@@ -44,28 +50,32 @@ def save_tree(path: Path, tree: PyTree, note: dict[str, Any] | None = None) -> N
 
 
 def load_tree(path: Path, like: Tree) -> tuple[Tree, dict[str, Any]]:
-    """Read arrays into the structure of `like`, which must have the same places, shapes and types; shapes alone will do."""
-    arrays, static = eqx.partition(
-        like, lambda leaf: eqx.is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)
-    )
+    """Read a pytree.
+
+    Args:
+        path: The file.
+        like: A pytree with the same structure, shapes and types, of arrays or of `jax.ShapeDtypeStruct`.
+
+    Returns:
+        The pytree and the note. A file that does not fit, or is damaged, raises `StoreError`.
+    """
+    arrays, static = eqx.partition(like, lambda leaf: eqx.is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct))
     named, structure = jax.tree_util.tree_flatten_with_path(arrays)
     stored, note = read_arrays(path)
-    wanted = {jax.tree_util.keystr(place): leaf for place, leaf in named}
+    wanted = {jax.tree_util.keystr(position): leaf for position, leaf in named}
     if stored.keys() != wanted.keys():
         differ = sorted(stored.keys() ^ wanted.keys())
         raise StoreError(f"{path} does not hold the expected arrays; they differ in {differ}.")
     for name, leaf in wanted.items():
         value = stored[name]
         if value.shape != leaf.shape or value.dtype != leaf.dtype:
-            raise StoreError(
-                f"{path} holds {value.dtype}{value.shape} at {name}, expected {leaf.dtype}{leaf.shape}."
-            )
+            raise StoreError(f"{path} holds {value.dtype}{value.shape} at {name}, expected {leaf.dtype}{leaf.shape}.")
     leaves = [jax.numpy.asarray(stored[name]) for name in wanted]
     return eqx.combine(jax.tree.unflatten(structure, leaves), static), note
 
 
 def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """All arrays of a file by their names, and its note. StoreError if a single bit is not as it was written."""
+    """Read all arrays of a file by name, and its note. A changed bit raises StoreError."""
     try:
         with safe_open(path, framework="numpy") as file:
             note = json.loads((file.metadata() or {}).get("note", "{}"))
@@ -75,15 +85,15 @@ def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     if not isinstance(note, dict):
         raise StoreError(f"{path} cannot be read: its note is not one of recombine.")
     seal = note.pop(SEAL, None)
-    # Files of older versions have no seal.
+    # Older files have no hash.
     if seal is not None and seal != _digest(arrays, note):
         raise StoreError(f"{path} is damaged: what it holds is not what was written.")
     return arrays, note
 
 
 def _digest(arrays: dict[str, np.ndarray], note: dict[str, Any]) -> str:
-    found = hashlib.sha256(json.dumps(note).encode())
+    digest = hashlib.sha256(json.dumps(note).encode())
     for name in sorted(arrays):
-        found.update(f"|{name}|{arrays[name].dtype}|{arrays[name].shape}|".encode())
-        found.update(arrays[name].tobytes())
-    return found.hexdigest()
+        digest.update(f"|{name}|{arrays[name].dtype}|{arrays[name].shape}|".encode())
+        digest.update(arrays[name].tobytes())
+    return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""The configuration of one run: all that determines its weights."""
+"""The configuration of a run: all that determines its weights."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import hashlib
 import json
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
+from pydantic import Field, PositiveInt, ValidationError, model_validator
 
-from recombine.component import Component, field, resolve
+from recombine.component import Component, Configuration, field, resolve
 from recombine.encodings.base import Encoding
 from recombine.encodings.identity import Identity
 from recombine.errors import BadInput
@@ -26,48 +26,43 @@ from recombine.supports.base import SupportKind
 from recombine.supports.random import Random
 
 FORMAT = 1
-"""Raise it when the meaning of a run as a whole changes (streams, hashing): older runs no longer count."""
+"""Raise it when the meaning of a run changes (streams, hashing): older runs then no longer count."""
 
 
-OBJECTIVES = {
-    "numbers": "regression",
-    "classes": "classification",
-    "images": "flow-matching",
-    "tokens": "next-token",
-}
-"""What to train for where targets are of a kind."""
+OBJECTIVES = {"numbers": "regression", "classes": "classification", "images": "flow-matching", "tokens": "next-token"}
+"""The objective for each kind of targets."""
 
 Seed = Annotated[int, Field(ge=0, lt=2**64)]
-"""Larger numbers are refused: two of them could name the same draws."""
+"""Larger numbers are refused, because two of them could mean the same draws."""
 
 
-STRICT = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
-
-
-class Seeds(BaseModel):
-    """Teacher, support, initialisation and data order are separate random factors."""
-
-    model_config = STRICT
+class Seeds(Configuration):
+    """The seeds of a run: teacher, support, initialisation and data are separate random factors."""
 
     teacher: Seed = 0
     """Draws the family (and a random encoding)."""
     support: Seed = 0
-    """Draws the support and cuts the held-out combinations into validation and test."""
+    """Draws the support and splits held-out combinations into validation and test."""
     init: Seed = 0
-    """Draws the first weights."""
+    """Draws the initial weights."""
     data: Seed = 0
     """Draws the batches."""
 
     @classmethod
     def replicate(cls, number: int) -> Seeds:
-        """A replicate draws everything afresh."""
+        """The seeds of a replicate: all have this number."""
         return cls(teacher=number, support=number, init=number, data=number)
 
 
-class RunConfig(BaseModel):
-    """One run."""
+class RunConfig(Configuration):
+    """The configuration of one run. Its hash, `run_id`, is the run's name.
 
-    model_config = STRICT
+    Example:
+        ```python
+        config = rc.RunConfig(family=rc.families.Hyperteacher(), model=rc.models.MLP(width=64), recipe=rc.recipes.Fast(steps=500))
+        config.replace(width=128, number=40)
+        ```
+    """
 
     space: field("spaces", Space) = SubsetSpace(modules=16, max_active=3)  # type: ignore[valid-type]
     support: field("supports", SupportKind) = Random()  # type: ignore[valid-type]
@@ -78,8 +73,8 @@ class RunConfig(BaseModel):
     recipe: field("recipes", Recipe) = Fast()  # type: ignore[valid-type]
     seeds: Seeds = Seeds()
     target: float | None = Field(default=None, lt=1)
-    """Stop when the headline score of the held-out validation stream reaches this."""
-    every: PositiveInt = 25
+    """Training stops when the headline score on held-out validation tasks reaches this."""
+    eval_every: PositiveInt = 25
     """Steps between two evaluations."""
     validation_tasks: PositiveInt = 256
     """Tasks of each validation stream."""
@@ -87,13 +82,13 @@ class RunConfig(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _go_with_family(cls, given: Any) -> Any:
-        """Parts that were not given are those that go with the family."""
+        """Components that were not given are the family's defaults."""
         if not isinstance(given, dict) or "family" not in given:
             return given
         try:
             family = resolve("families", given["family"])
         except (BadInput, ValidationError):
-            return given  # The field itself says what is wrong, and where.
+            return given  # The validation of the field says what is wrong, and where.
         return {**family.defaults, **given}
 
     @model_validator(mode="after")
@@ -110,19 +105,17 @@ class RunConfig(BaseModel):
             )
         self.objective.check(self.encoding.size(self.space, self.family), self.family.input_size)
         self.objective.check_family(self.family)
-        speaks = self.family.targets == "tokens"
-        if self.model.speaks != speaks:
+        tokens = self.family.targets == "tokens"
+        if self.model.autoregressive != tokens:
             raise BadInput(
                 f"The targets of the family {self.family.kind!r} are {self.family.targets}; the model {self.model.kind!r} is "
-                f"{'not ' if speaks else ''}made for tokens.",
-                fix="model=decoder or model=encoder-decoder"
-                if speaks
-                else "model=mlp, or a family of sequences",
+                f"{'not ' if tokens else ''}made for tokens.",
+                fix="model=decoder or model=encoder-decoder" if tokens else "model=mlp, or a family of sequences",
             )
         return self
 
     def components(self) -> dict[str, Component]:
-        """The run's components by their role."""
+        """The components of the run by field name."""
         values = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: value for name, value in values.items() if isinstance(value, Component)}
 
@@ -132,7 +125,7 @@ class RunConfig(BaseModel):
 
     @property
     def run_id(self) -> str:
-        """The hash of what determines the weights: configuration and versions of the components' meaning."""
+        """The run's name: the hash of the configuration and of the versions of its components."""
         meaning = {
             "format": FORMAT,
             "config": self.dump() | {name: part.meaning() for name, part in self.components().items()},

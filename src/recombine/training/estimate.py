@@ -1,4 +1,4 @@
-"""How long a run would take: arithmetic of its steps over the speed that this machine shows."""
+"""Estimating the time of a run: the arithmetic of its steps, divided by the measured speed of this machine."""
 
 from __future__ import annotations
 
@@ -9,27 +9,29 @@ import jax
 import jax.numpy as jnp
 
 from recombine.training.config import RunConfig
-from recombine.training.prepare import form_of
+from recombine.training.prepare import network_shapes
 
 EFFICIENCY = 0.4
-"""The share of a bare matrix product's speed that a whole training step reaches, roughly."""
+"""The speed of a training step relative to a bare matrix product, roughly."""
 
 
 def flops_per_step(config: RunConfig) -> float:
-    """Multiply-adds of the weight matrices, forward and backward. Good to a factor of two, but for convolutions, whose
-    weights are used many times."""
+    """Operations of one training step: products with the weight matrices, forward and backward.
+
+    Correct to a factor of two, except for convolutions, which use their weights many times.
+    """
     rows = config.recipe.tasks * config.recipe.samples
-    if config.model.speaks:
+    if config.model.autoregressive:
         # Every token passes through every matrix.
         rows *= config.encoding.size(config.space, config.family) + config.family.input_size
-    leaves = jax.tree.leaves(form_of(config.model, config.encoding, config.space, config.family))
+    leaves = jax.tree.leaves(network_shapes(config.model, config.encoding, config.space, config.family))
     shapes = [leaf for leaf in leaves if isinstance(leaf, jax.ShapeDtypeStruct)]
     return 6.0 * rows * sum(shape.size for shape in shapes if len(shape.shape) > 1)
 
 
 @functools.cache
 def machine_flops() -> float:
-    """Operations a second in a training step here, from a short measurement."""
+    """Operations per second in a training step on this machine, from a short measurement."""
     square = jnp.ones((512, 512))
     product = jax.jit(lambda left: left @ left)
     product(square).block_until_ready()

@@ -1,4 +1,4 @@
-"""Memory: what a compiled program needs, what there is, and what would fit."""
+"""Memory: what a compiled program needs, what is available, and what would fit."""
 
 from __future__ import annotations
 
@@ -14,65 +14,65 @@ from recombine.errors import RecombineError
 from recombine.training.config import RunConfig
 
 SHARE = 0.8
-"""A stack of several runs may take this share of the memory that is available."""
+"""The share of the available memory that a stack of several runs may use."""
 
 MARGIN = 0.9
-"""What is advised fits with so much to spare: needs are not quite proportional to the settings."""
+"""Advised settings use at most this share, because memory is not quite proportional to the settings."""
 
 EXHAUSTED = ("RESOURCE_EXHAUSTED", "Out of memory", "out of memory", "YNNPACK operation failed")
-"""What XLA says when there is not enough; the last is its library for products on CPUs, which knows no better word."""
+"""XLA's messages for too little memory. The last one is of its library for matrix products on CPUs."""
 
 
 class NotEnoughMemory(RecombineError):
-    """A run does not fit, even alone. Nothing of it is stored: on a larger machine it may."""
+    """A run does not fit into memory, even alone. Nothing of it is stored, because a larger machine may train it."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Need:
-    """What a compiled program needs, in bytes."""
+class MemoryNeed:
+    """The memory that a compiled program needs, in bytes."""
 
     arguments: int
-    """Weights, optimiser, lists: in memory already when it is called."""
+    """Weights, optimiser state and lists, which are in memory before the call."""
     working: int
-    """Values on the way and new results: in addition."""
+    """Intermediate values and new results, in addition."""
 
 
-def need_of(advance: Any) -> Need | None:
-    """What a compiled `advance` needs, as the compiler says; None where it does not say."""
+def memory_need(advance: Any) -> MemoryNeed | None:
+    """The memory that a compiled `advance` needs, as the compiler reports it; None if it does not."""
     try:
         stats = advance.memory
         new = max(0, stats.output_size_in_bytes - stats.alias_size_in_bytes)
-        return Need(stats.argument_size_in_bytes, stats.temp_size_in_bytes + new)
+        return MemoryNeed(stats.argument_size_in_bytes, stats.temp_size_in_bytes + new)
     except (AttributeError, NotImplementedError, RuntimeError):
         return None
 
 
-def exhausted(error: BaseException) -> bool:
-    """Whether an error says that there was not enough memory."""
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that memory ran out."""
     return isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError) and any(words in str(error) for words in EXHAUSTED)
     )
 
 
-def available() -> int | None:
-    """Bytes that programs may still take on the device that computes; None where nothing tells."""
+def available_memory() -> int | None:
+    """Bytes that are free on the device that computes; None if this is unknown."""
     device = jax.devices()[0]
     stats = device.memory_stats() if device.platform != "cpu" else None
     if stats and "bytes_limit" in stats:
         return max(0, stats["bytes_limit"] - stats.get("bytes_in_use", 0))
-    found = [*_machine(), *_groups(), *_limits()]
-    return max(0, min(found)) if found else None
+    bounds = [*_machine(), *_groups(), *_limits()]
+    return max(0, min(bounds)) if bounds else None
 
 
 def _numbers(path: str | Path) -> dict[str, int]:
-    """The numbers of a file of the kernel by their names; those in kB as bytes."""
-    found = {}
+    """Read the numbers in a file of the kernel, by name, in bytes."""
+    numbers = {}
     with contextlib.suppress(OSError):
         for line in Path(path).read_text().splitlines():
             name, *rest = line.replace(":", " ").split()
             if rest and rest[0].isdigit():
-                found[name] = int(rest[0]) * (1024 if rest[-1] == "kB" else 1)
-    return found
+                numbers[name] = int(rest[0]) * (1024 if rest[-1] == "kB" else 1)
+    return numbers
 
 
 def _machine() -> Iterator[int]:
@@ -82,15 +82,15 @@ def _machine() -> Iterator[int]:
 
 
 def _groups() -> Iterator[int]:
-    """What the control groups of this process (a container's, a job's) leave."""
+    """Free memory in the control groups of this process (of a container or a job)."""
     own = ""
     with contextlib.suppress(OSError):
         lines = Path("/proc/self/cgroup").read_text().splitlines()
         own = next((line.partition("::")[2] for line in lines if line.startswith("0::")), "")
     root = Path("/sys/fs/cgroup")
-    place = root / own.lstrip("/")
-    # The second version; each group is below others that may have limits too. Then the first version.
-    for folder in (place, *place.parents):
+    group = root / own.lstrip("/")
+    # Version 2, where the groups above may have limits too; then version 1.
+    for folder in (group, *group.parents):
         yield from _group(folder, "memory.max", "memory.current", "inactive_file")
         if folder == root:
             break
@@ -99,18 +99,18 @@ def _groups() -> Iterator[int]:
 
 
 def _group(folder: Path, limit: str, used: str, cache: str) -> Iterator[int]:
-    with contextlib.suppress(OSError, ValueError):  # "max" is no number.
+    with contextlib.suppress(OSError, ValueError):  # "max" is not a number.
         free = int((folder / limit).read_text()) - int((folder / used).read_text())
-        # Files that are kept in memory make room when it is needed.
+        # Cached files are dropped when memory is needed.
         yield free + _numbers(folder / "memory.stat").get(cache, 0)
 
 
 def _limits() -> Iterator[int]:
-    """What the limits of this process leave."""
+    """Free memory under the limits of this process."""
     try:
         import resource
     except ImportError:
-        return  # Not on this system.
+        return  # This system has no such limits.
     used = _numbers("/proc/self/status")
     for limit, name in ((resource.RLIMIT_DATA, "VmData"), (resource.RLIMIT_AS, "VmSize")):
         allowed = resource.getrlimit(limit)[0]
@@ -118,18 +118,18 @@ def _limits() -> Iterator[int]:
             yield allowed - used.get(name, 0)
 
 
-def fitting_lanes(lanes: int, need: Need | None, free: int | None) -> int:
-    """How many runs a stack may hold, at most those that it has; fewer than 1 if not even one fits."""
-    if need is None or free is None or need.working <= (SHARE if lanes > 1 else 1.0) * free:
-        return lanes
-    if lanes == 1:
+def fitting_stack_size(stack_size: int, need: MemoryNeed | None, free: int | None) -> int:
+    """The number of runs that fit in a stack, at most its size; 0 if not even one fits."""
+    if need is None or free is None or need.working <= (SHARE if stack_size > 1 else 1.0) * free:
+        return stack_size
+    if stack_size == 1:
         return 0
-    # At least one: whether it fits alone is seen when it is compiled alone.
-    return max(1, int(lanes * SHARE * free / need.working))
+    # At least one. Whether it fits alone shows when it is compiled alone.
+    return max(1, int(stack_size * SHARE * free / need.working))
 
 
-def too_large(config: RunConfig, need: Need | None, free: int | None) -> NotEnoughMemory:
-    """The error for a run that does not fit alone: what it needs, what there is, and what would fit."""
+def does_not_fit(config: RunConfig, need: MemoryNeed | None, free: int | None) -> NotEnoughMemory:
+    """The error for a run that does not fit alone: what it needs, what is available, and what would fit."""
     what = f"Run {config.run_id} does not fit into memory"
     width = getattr(config.model, "width", None)
     smaller = f"a smaller model.width (now {width})" if width else "a smaller model"
@@ -137,28 +137,28 @@ def too_large(config: RunConfig, need: Need | None, free: int | None) -> NotEnou
         tasks, samples = config.recipe.tasks, config.recipe.samples
         fewer = f"fewer recipe.tasks (now {tasks}) or recipe.samples (now {samples})"
         return NotEnoughMemory(f"{what}.", fix=f"{fewer}, or {smaller}")
-    # Values on the way grow with the examples that are in memory at once: of a step, or of an evaluation.
+    # Intermediate values grow with the examples in memory at once: of a step, or of an evaluation.
     share = MARGIN * free / need.working
     step = config.recipe.tasks * config.recipe.samples
     samples = config.family.validation_samples
-    look = 2 * config.validation_tasks * samples
-    most = share * max(step, look)
+    evaluation = 2 * config.validation_tasks * samples
+    most = share * max(step, evaluation)
     advice = []
     if step > most:
         advice.append((f"recipe.tasks={int(most / config.recipe.samples)}", config.recipe.tasks))
-    if look > most:
+    if evaluation > most:
         advice.append((f"validation_tasks={int(most / 2 / samples)}", config.validation_tasks))
     words = " and ".join(f"{setting} (now {now})" for setting, now in advice)
     fits = not any(setting.endswith("=0") for setting, _ in advice)
     needed = need.arguments + need.working
     return NotEnoughMemory(
-        f"{what}: its steps take about {size(need.working)} beside {size(need.arguments)} of weights and lists, "
-        f"and {size(free)} are available.",
-        fix=f"{f'about {words} would fit; else ' if fits else ''}{smaller}, or {size(needed / MARGIN)} of memory",
+        f"{what}: its steps take about {format_bytes(need.working)} beside {format_bytes(need.arguments)} of weights and lists, "
+        f"and {format_bytes(free)} are available.",
+        fix=f"{f'about {words} would fit; else ' if fits else ''}{smaller}, or {format_bytes(needed / MARGIN)} of memory",
     )
 
 
-def size(count: float) -> str:
-    """So many bytes, in words."""
+def format_bytes(count: float) -> str:
+    """A number of bytes with its unit, such as `1.5 GB`."""
     power = next((power for power in range(4) if count < 1000 ** (power + 1)), 4)
     return f"{count / 1000**power:.3g} {('bytes', 'kB', 'MB', 'GB', 'TB')[power]}"

@@ -1,4 +1,4 @@
-"""From a configuration to arrays: draws the support, the teacher, the encoding and the first weights."""
+"""From a configuration to arrays: drawing the support, the teacher, the encoding and the initial weights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jaxtyping import Array, Int
 from recombine.encodings.base import Encoder, Encoding
 from recombine.families.base import Family, Teacher
 from recombine.models.base import Model, Network
-from recombine.models.reading import ReadingNetwork
+from recombine.models.embedded import EmbeddedNetwork
 from recombine.objectives.base import Objective, TrainState
 from recombine.recipes.base import Recipe
 from recombine.spaces.base import Space
@@ -23,26 +23,38 @@ from recombine.supports.base import Support
 from recombine.supports.regions import Regions
 from recombine.training.compiling import compiled
 from recombine.training.config import RunConfig
-from recombine.training.program import Lane, padded
+from recombine.training.program import RunArrays, padded_length
 from recombine.training.streams import named_key
 
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """All that is drawn for a run before training. Depends on the configuration alone, so it is never stored."""
+    """What is drawn for a run before training: support, teacher, encoding, initial weights.
+
+    All of it follows from the configuration, so it is never stored. Each part is drawn on first use.
+
+    Example:
+        ```python
+        setting = rc.training.Setting(rc.RunConfig())
+        setting.support.certificate()
+        ```
+    """
 
     config: RunConfig
 
     @functools.cached_property
     def support(self) -> Support:
+        """The training combinations."""
         return self.config.support.draw(self.config.space, self.config.seeds.support)
 
     @functools.cached_property
     def regions(self) -> Regions:
+        """The combinations to evaluate on."""
         return Regions(self.support, self.config.seeds.support)
 
     @functools.cached_property
     def teacher(self) -> Teacher:
+        """The drawn family, which makes tasks and examples."""
         family, space = self.config.family, self.config.space
         key, structure = named_key(self.config.seeds.teacher, "teacher"), self.support.structure
         family.prepare(space, key)
@@ -50,6 +62,7 @@ class Setting:
 
     @functools.cached_property
     def encoder(self) -> Encoder:
+        """The drawn encoding, which makes a task's code."""
         key = named_key(self.config.seeds.teacher, "encoding")
         return _draw(self.config.encoding, self.config.space, self.config.family, key)
 
@@ -57,13 +70,13 @@ class Setting:
         """The network before training."""
         return _network(*self._origin())
 
-    def form(self) -> Network:
-        """The network's form, to read weights into."""
+    def network_shapes(self) -> Network:
+        """The network with shapes in place of arrays, for loading weights."""
         config = self.config
-        return form_of(config.model, config.encoding, config.space, config.family)
+        return network_shapes(config.model, config.encoding, config.space, config.family)
 
     def _origin(self) -> tuple[Any, ...]:
-        """What the first weights depend on."""
+        """What the initial weights depend on."""
         config = self.config
         parts = config.model, config.encoding, config.space, config.family
         return *parts, self.teacher, named_key(config.seeds.init, "init")
@@ -74,21 +87,21 @@ class Setting:
         return named_key(self.config.seeds.data, "data")
 
     def validation_rows(self) -> Int[np.ndarray, "n slots"]:
-        """Held-out combinations of the validation side, repeated in turn where there are fewer than tasks."""
+        """Held-out combinations for validation, repeated where there are fewer than tasks."""
         number = self.config.validation_tasks
         rows = self.regions.require("held_out", number, "validation")
         return np.resize(rows, (number, rows.shape[1]))
 
-    def lane(self) -> Lane:
-        """The run's arrays."""
+    def arrays(self) -> RunArrays:
+        """The run's arrays, for the compiled program."""
         length = self.config.support.length(self.config.space)
-        return Lane(
-            sampler=self.support.sampler(None if length is None else padded(length)),
+        return RunArrays(
+            sampler=self.support.sampler(None if length is None else padded_length(length)),
             teacher=self.teacher,
             encoder=self.encoder,
             key=self.data_key,
             held_out=jnp.asarray(self.validation_rows()),
-            rate=jnp.asarray(self.config.recipe.rate, jnp.float32),
+            rate=jnp.asarray(self.config.recipe.learning_rate, jnp.float32),
             steps=jnp.asarray(self.config.recipe.steps, jnp.float32),
         )
 
@@ -99,7 +112,7 @@ class Setting:
 
 @compiled
 def _draw(component: Any, *arguments: Any) -> Any:
-    """A component's `draw`, compiled: once for each configuration, not once for each of its operations."""
+    """A component's `draw`, compiled as one program per configuration instead of one per operation."""
     return component.draw(*arguments)
 
 
@@ -111,31 +124,31 @@ def _draw_within(family: Family, space: Space, structure: Any, key: Array) -> Te
 def first_network(
     model: Model, encoding: Encoding, space: Space, family: Family, teacher: Teacher, key: Array
 ) -> Network:
-    """A network with fresh weights: the model's, behind the encoding's reader if it has one."""
+    """A network with initial weights: the model's, behind the encoding's embedder if it has one."""
     features = encoding.features(space, family)
     network = model.build(teacher, features, family.input_size, family.output_size, key)
-    return _behind_reader(network, encoding, space, family, key)
+    return _behind_embedder(network, encoding, space, family, key)
 
 
-def _behind_reader(network: Network, encoding: Encoding, space: Space, family: Family, key: Array) -> Network:
-    reader = encoding.reader(space, family, jax.random.fold_in(key, 1))
-    return network if reader is None else ReadingNetwork(reader, network)
+def _behind_embedder(network: Network, encoding: Encoding, space: Space, family: Family, key: Array) -> Network:
+    embedder = encoding.embedder(space, family, jax.random.fold_in(key, 1))
+    return network if embedder is None else EmbeddedNetwork(embedder, network)
 
 
 @functools.lru_cache(maxsize=64)
-def form_of(model: Model, encoding: Encoding, space: Space, family: Family) -> Network:
-    """A network without its numbers: shapes stand where its arrays will be. Nothing is compiled for it.
+def network_shapes(model: Model, encoding: Encoding, space: Space, family: Family) -> Network:
+    """A network with shapes in place of arrays. Nothing is compiled.
 
-    The teacher is drawn only for a model that is made of it, as some families take long for it.
+    The teacher is drawn only for a model that is built from it, because some families draw slowly.
     """
 
-    def made(key: Array) -> Network:
+    def build(key: Array) -> Network:
         if type(model).build is not Model.build:
             return first_network(model, encoding, space, family, family.draw(space, key), key)
         sizes = encoding.features(space, family), family.input_size, family.output_size
-        return _behind_reader(model.draw(*sizes, key), encoding, space, family, key)
+        return _behind_embedder(model.draw(*sizes, key), encoding, space, family, key)
 
-    return eqx.filter_eval_shape(made, jax.random.key(0))
+    return eqx.filter_eval_shape(build, jax.random.key(0))
 
 
 _network = compiled(first_network)
@@ -143,5 +156,5 @@ _network = compiled(first_network)
 
 @compiled
 def _state(objective: Objective, recipe: Recipe, *origin: Any) -> TrainState:
-    """The state of a network with fresh weights, in one program: one by one these are about eighty operations."""
+    """The initial training state in one program instead of about eighty operations."""
     return objective.init(first_network(*origin), recipe.optimiser())

@@ -1,4 +1,4 @@
-"""Random streams: every number of a run comes from a key that names its purpose, so no two streams meet."""
+"""Random streams: every random number of a run comes from a key with a named purpose, so streams are independent."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import hashlib
 import jax
 from jaxtyping import Array
 
-from recombine.supports.drawing import seed_key
+from recombine.supports.listed.drawing import seed_key
 
 
 class Stream(enum.IntEnum):
-    """What data of a run is for. Each has its own keys; none is the beginning of another."""
+    """The purposes of a run's data. Each has its own keys."""
 
     TRAIN = 0
     VALIDATION_IN = 1

@@ -1,0 +1,54 @@
+"""Front doors of packages: public names that are imported on first use."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable
+from typing import Any
+
+
+def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Make the `__getattr__`, `__dir__` and `__all__` of a package whose public names load on first use.
+
+    The names are those that the package imports under `if TYPE_CHECKING:`, so they are written once: type checkers and
+    completion read the imports, and at run time nothing heavy loads before it is used.
+
+    Args:
+        package: The package's `__name__`.
+        file: The package's `__file__`.
+
+    Returns:
+        `__getattr__`, `__dir__` and `__all__`, in this order.
+
+    Example:
+        ```python
+        __getattr__, __dir__, __all__ = attach(__name__, __file__)
+
+        if TYPE_CHECKING:
+            from recombine.supports.random import Random as Random
+        ```
+    """
+    modules = _imported(file)
+
+    def __getattr__(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = modules[name]
+        if module == package:
+            return importlib.import_module(f"{package}.{name}")
+        return getattr(importlib.import_module(module), name)
+
+    return __getattr__, lambda: sorted(modules), sorted(modules)
+
+
+_IMPORT = re.compile(r"^    from (\S+) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
+_NAME = re.compile(r"(\w+) as \w+")
+
+
+def _imported(file: str) -> dict[str, str]:
+    """The module of each name that is imported, as `name as name`, under `if TYPE_CHECKING:`."""
+    # Read as text: `ast` would take longer to import than all the rest of `import recombine`.
+    with open(file, encoding="utf-8") as source:
+        block = source.read().partition("if TYPE_CHECKING:\n")[2]
+    return {name: module for module, names in _IMPORT.findall(block) for name in _NAME.findall(names)}

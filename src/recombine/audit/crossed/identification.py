@@ -1,0 +1,291 @@
+"""Whether a table of scores can separate parts from combinations, and what to collect if it cannot."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import sparse
+from scipy.linalg import get_lapack_funcs
+from scipy.sparse import csgraph
+
+from recombine.audit.cells import NOTHING, Cells
+from recombine.audit.crossed.design import Design, design_of
+from recombine.audit.findings import Identification
+from recombine.audit.wording import counted, listed
+
+LEAST_RESIDUAL = 1
+"""The fewest residual degrees of freedom for an answer."""
+
+FEW_RESIDUAL = 10
+"""Below this the answer comes with the advice to collect more."""
+
+LARGEST_CORE = 5000
+"""The most columns of a core whose rank is computed; for larger ones an upper bound is used."""
+
+
+def identify(cells: Cells, score: int) -> Identification:
+    """Whether parts and combinations can be separated, judged by the design and the number of rows.
+
+    The additive model has an intercept and an effect for each value in each slot (a value with two roles has two), so it
+    has 1 + sum over slots of (values - 1) parameters; for sets each value is an indicator. The degrees of freedom for an
+    interaction are the combinations minus the rank of that design. Real scores also need combinations with several rows.
+    Otherwise the effect of a combination cannot be separated from the noise of rows.
+    """
+    design = design_of(cells, score)
+    count, mean = cells.count[design.cells], cells.mean[design.cells, score]
+    if not len(design.cells):
+        reason = "No combination has a score."
+        return Identification(0, 0, 0, 0, 0.0, False, (reason,), ("Collect rows with a score.",))
+    parameters, full_rank = design.parameters(), rank(design)
+    residual, groups = len(design.cells) - full_rank, components(design)
+    connected = int(groups.max()) + 1 if len(groups) else 0
+    reasons = _reasons(cells.binary[score], design, parameters, residual, count, mean)
+    advice, collect = _advice(cells.binary[score], design, groups, parameters, residual, count, bool(reasons))
+    return Identification(
+        combinations=len(design.cells),
+        parameters=parameters,
+        residual=residual,
+        connected=connected,
+        replicates=float(np.median(count)),
+        identified=not reasons,
+        reasons=reasons,
+        advice=advice,
+        collect=collect,
+        rank=full_rank,
+    )
+
+
+Count = Int[np.ndarray, " cell"]
+"""The number of rows of each combination."""
+
+
+def _reasons(
+    binary: bool, design: Design, parameters: int, residual: int, count: Count, mean: Float[np.ndarray, " cell"]
+) -> tuple[str, ...]:
+    """Why parts and combinations cannot be separated; empty if they can."""
+    number = len(design.cells)
+    refusal = "parts and combinations cannot be separated"
+    if number == 1:
+        return (f"There is only one combination: {refusal}.",)
+    if design.rows.shape[1] < 2:
+        return ("Each combination has only one value, so parts and combinations are the same.",)
+    if np.ptp(mean) == 0:
+        return (f"All {number:,} combinations score {mean[0]:g}: there is no difference to explain.",)
+    if residual < LEAST_RESIDUAL:
+        if number <= parameters:
+            return (
+                f"{number:,} combinations are too few for the {parameters:,} parameters of an additive model: {refusal}.",
+            )
+        return (f"The {number:,} combinations leave no degrees of freedom beyond their parts: {refusal}.",)
+    if not binary and count.max() == 1:
+        return (
+            "Each combination has only one row, and the score is not 0 or 1: the effect of a combination cannot be separated "
+            "from the noise of rows.",
+        )
+    return ()
+
+
+def _advice(
+    binary: bool,
+    design: Design,
+    groups: Int[np.ndarray, " column"],
+    parameters: int,
+    residual: int,
+    count: Count,
+    refused: bool,
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """What to collect, in sentences and as combinations."""
+    number, connected = len(design.cells), int(groups.max()) + 1 if len(groups) else 0
+    sentences: list[str] = []
+    collect: tuple[tuple[str, ...], ...] = ()
+    if design.rows.shape[1] >= 2 and (residual < FEW_RESIDUAL or connected > 1):
+        plan = completing(design, groups, 2 * parameters)
+        collect = plan.shown
+        each = max(2, math.ceil(float(np.median(count))))
+        if plan.number:
+            sentences.append(
+                f"Collect {counted(plan.number, 'more combination')} of the existing values, {each} rows each "
+                f"({plan.number * each:,} rows): {number + plan.number:,} combinations for {parameters:,} parameters"
+                + (", with all values connected." if connected > 1 else ".")
+            )
+        if plan.exhausted and number + plan.number < 2 * parameters:
+            sentences.append(
+                f"These are all combinations of the existing values ({number + plan.number:,}). "
+                "Add more values for a firmer answer."
+            )
+        alone = np.nonzero(design.uses == 1)[0]
+        if len(alone):
+            names = [design.labels[column] for column in alone.tolist()]
+            sentences.append(
+                f"{counted(len(alone), 'value occurs', 'values occur')} in only one combination, which then says "
+                f"nothing about interactions: collect a second one for each ({listed(names)})."
+            )
+    if connected > 1 and not refused:
+        sentences.append(
+            f"The values form {connected:,} groups that never meet: values can only be compared within their group, and "
+            "a difference between groups cannot be assigned to one factor."
+        )
+    if count.max() == 1:
+        weak = "can hardly" if binary else "cannot"
+        sentences.append(
+            f"With one row per combination, a combination {weak} be separated from chance: collect at least 2 rows each ({number:,} more rows)."
+        )
+    return tuple(sentences), collect
+
+
+def components(design: Design) -> Int[np.ndarray, " column"]:
+    """The connected component of each column: values of different groups share no combination, even indirectly."""
+    cells, columns = len(design.cells), len(design.slot)
+    graph = sparse.block_array([[None, design.matrix], [design.matrix.T, None]], format="csr")
+    label = csgraph.connected_components(graph, directed=False)[1][cells:]
+    return np.unique(label, return_inverse=True)[1] if columns else np.zeros(0, dtype=np.int64)
+
+
+def rank(design: Design) -> int:
+    """The rank of the additive design with its intercept.
+
+    A value that occurs in a single combination is removed with it, repeatedly; each removal adds one. For two slots of
+    single values the rest has rank (values - groups), as the incidence matrix of a graph. Otherwise the rank comes from
+    a pivoted Cholesky decomposition of the normal matrix, with the largest slot eliminated.
+    """
+    number = len(design.cells)
+    core, peeled = _peeled(design)
+    if not len(core.cells):
+        return peeled
+    if len(core.single) == 2 and all(core.single) and bool((core.rows != NOTHING).all()):
+        columns, groups = len(core.slot), components(core)
+        return peeled + columns - (int(groups.max()) + 1)
+    if len(core.slot) > LARGEST_CORE:
+        return min(number, peeled + core.parameters())
+    return peeled + _rank_of_core(core)
+
+
+def _peeled(design: Design) -> tuple[Design, int]:
+    """The design without combinations that have a value of their own, repeatedly, and how many were removed."""
+    rows, uses = design.rows, design.uses
+    cells_of: dict[int, set[int]] = collections.defaultdict(set)
+    for cell, slot in zip(*np.nonzero(rows != NOTHING), strict=True):
+        cells_of[int(rows[cell, slot])].add(int(cell))
+    keep = np.ones(len(rows), dtype=bool)
+    waiting = np.nonzero(uses == 1)[0].tolist()
+    while waiting:
+        column = waiting.pop()
+        if len(cells_of[column]) != 1:
+            continue
+        cell = next(iter(cells_of[column]))
+        keep[cell] = False
+        for other in rows[cell][rows[cell] != NOTHING].tolist():
+            cells_of[other].discard(cell)
+            if len(cells_of[other]) == 1:
+                waiting.append(other)
+    return design.kept(keep), int((~keep).sum())
+
+
+def _rank_of_core(core: Design) -> int:
+    level = sparse.csr_array(np.ones((len(core.cells), 1)))
+    matrix = sparse.csr_array(sparse.hstack([level, core.matrix]))
+    sizes = [len(core.of(p)) if single and core.held(p).min() == 1 else 0 for p, single in enumerate(core.single)]
+    largest = int(np.argmax(sizes))
+    # The largest slot spans the intercept, so the intercept needs no parameter once that slot is eliminated.
+    alone = np.append(False, core.slot == largest if sizes[largest] else np.zeros(len(core.slot), dtype=bool))
+    first, second = matrix[:, np.nonzero(alone)[0]], matrix[:, np.nonzero(~alone)[0]]
+    normal = (second.T @ second).toarray()
+    if sizes[largest]:
+        uses = np.asarray(first.sum(0)).ravel()
+        across = sparse.csr_array(first.T @ second)
+        normal = normal - (across.T @ sparse.diags_array(1 / uses) @ across).toarray()
+    scale = np.sqrt(np.maximum(np.diag((second.T @ second).toarray()), 1.0))
+    scaled = normal / np.outer(scale, scale)
+    (pivoted,) = get_lapack_funcs(("pstrf",), (scaled,))
+    _, _, core_rank, _ = pivoted(scaled, tol=1e-9)
+    return int(core_rank) + sizes[largest]
+
+
+SHOWN = 50
+"""How many combinations are listed."""
+
+LISTED = 20_000
+"""Spaces up to this size are listed. Of larger ones candidates are drawn, with rare values more often."""
+
+CANDIDATES = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class Completion:
+    """Combinations to collect."""
+
+    number: int
+    """How many combinations are needed."""
+    shown: tuple[tuple[str, ...], ...]
+    """The first of them, as labels."""
+    exhausted: bool
+    """Whether these are all remaining combinations of the values."""
+
+
+def completing(design: Design, groups: Int[np.ndarray, " column"], target: int) -> Completion:
+    """New combinations of the existing values that connect groups and reuse rare values, up to `target` in total.
+
+    Each has the largest sum of 1 / (1 + uses)^2 over its values, plus 1 for each group that it connects to another. No
+    value takes two roles, and sets have their median size.
+    """
+    slots = _slots(design)
+    rng = np.random.default_rng(0)
+    size = math.prod(len(columns) for columns in slots)
+    seen = {tuple(row[row != NOTHING].tolist()) for row in np.sort(design.rows, axis=1)}
+    small = size <= LISTED
+    everything = _sensible(design, np.array(list(itertools.product(*slots)), dtype=np.int64)) if small else None
+    if everything is not None:
+        fresh = [tuple(row) not in seen for row in everything.tolist()]
+        everything = everything[np.array(fresh, dtype=bool)]
+    joins = len(np.unique(groups)) - 1
+    wanted = max(target - len(design.cells), joins, 1)
+    number = wanted if everything is None else min(wanted, len(everything))
+    uses, label = design.uses.astype(float), groups.copy()
+    shown: list[tuple[int, ...]] = []
+    while len(shown) < min(number, SHOWN):
+        candidates = _drawn(design, slots, uses, rng) if everything is None else everything
+        gain = (1 / (1 + uses[candidates]) ** 2).sum(1) + (np.diff(np.sort(label[candidates], axis=1), axis=1) > 0).sum(
+            1
+        )
+        best = next(
+            (row for row in map(tuple, candidates[np.argsort(-gain, kind="stable")].tolist()) if row not in seen), None
+        )
+        if best is None:
+            break
+        seen.add(best)
+        shown.append(best)
+        uses[list(best)] += 1
+        label[np.isin(label, label[list(best)])] = label[best[0]]
+    names = tuple(tuple(design.labels[column] for column in row) for row in shown)
+    return Completion(number, names, everything is not None and number == len(everything))
+
+
+def _slots(design: Design) -> list[np.ndarray]:
+    """The columns that can fill each slot of a new combination."""
+    slots = []
+    for place, single in enumerate(design.single):
+        times = 1 if single else max(1, round(float(np.median(design.held(place)))))
+        slots += [design.of(place)] * times
+    return slots
+
+
+def _sensible(design: Design, rows: Int[np.ndarray, "n slot"]) -> Int[np.ndarray, "kept slot"]:
+    """The distinct rows without a repeated value, sorted."""
+    if not len(rows):
+        return rows
+    held = np.sort(design.constituent[rows], axis=1)
+    return np.unique(np.sort(rows[(np.diff(held, axis=1) > 0).all(1)], axis=1), axis=0)
+
+
+def _drawn(
+    design: Design, slots: list[np.ndarray], uses: Float[np.ndarray, " column"], rng: np.random.Generator
+) -> Int[np.ndarray, "drawn slot"]:
+    """Candidates, with rare values more often."""
+    weight = 1 / (1 + uses) ** 2
+    drawn = [rng.choice(columns, size=CANDIDATES, p=weight[columns] / weight[columns].sum()) for columns in slots]
+    return _sensible(design, np.stack(drawn, axis=1))

@@ -1,0 +1,239 @@
+"""Parts or combination: does a combination score as its values predict?"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+
+from recombine.audit.cells import NOTHING, Cells
+from recombine.audit.crossed.bootstrap import RANGE, Tested, combination_test, tables_for
+from recombine.audit.crossed.design import Design, design_of, frequent, pairs_of
+from recombine.audit.crossed.identification import FEW_RESIDUAL, LEAST_RESIDUAL, identify, rank
+from recombine.audit.crossed.links import Scatter
+from recombine.audit.crossed.model import Crossed, Effects, Scores
+from recombine.audit.crossed.standouts import RATE, Standing, pair_variance, pairs_standing, parts_standing
+from recombine.audit.findings import Deviation, Fit, Link, PartsFinding
+from recombine.audit.wording import counted, listed, percent
+from recombine.stats.intervals import LEVEL, Interval
+from recombine.stats.verdicts import ALPHA
+
+SHOWN = 10
+MOST_COLUMNS = 120
+"""The most columns beside the largest slot; of a larger design, the most frequent values are fitted."""
+
+QUIETEST = 1e-6
+"""The least noise of rows, in units of the variance between combinations, so that noiseless scores can be fitted."""
+
+QUIET = 0.01
+"""Values that vary less than this do not differ (in log odds; for real scores the share of variance between combinations)."""
+
+UNSURE = 0.5
+"""If combinations could have a larger share of the variance than this, the verdict says so."""
+
+WORDS: dict[Link, str] = {"identity": "sums", "logit": "log odds", "log": "logarithms (all parts must succeed)"}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Fitted:
+    """The fit under one link."""
+
+    scatter: Scatter
+    unit: float
+    tested: Tested
+    effects: Effects
+    """Effects at the estimated combination variance."""
+    model: Crossed
+    scores: Scores
+
+
+def parts_or_combination(
+    cells: Cells, score: int, seed: int = 0, draws: int | None = None, progress: Callable[[float], None] | None = None
+) -> PartsFinding:
+    """Are scores additive in the values of a combination? Which values and pairs stand out?
+
+    The finding says so if the table cannot answer. An interaction is reported only if every plausible link rejects
+    additivity: scores that are additive in log p (independent parts that must all succeed) are not additive in the
+    logit, and the reverse.
+
+    Args:
+        cells: The combinations.
+        score: The index of the score.
+        seed: The seed of the simulations.
+        draws: Simulated tables; None: 199, and fewer for large tables.
+        progress: Called with the share that is done.
+    """
+    identification = identify(cells, score)
+    if not identification.identified:
+        verdict = " ".join((*identification.reasons, *identification.advice[:1]))
+        return PartsFinding(identification, verdict=verdict)
+    whole = design_of(cells, score)
+    design = frequent(whole, MOST_COLUMNS)
+    notes = _notes(cells, whole, design, score, identification.residual)
+    if len(design.cells) - rank(design) < LEAST_RESIDUAL or np.ptp(cells.mean[design.cells, score]) == 0:
+        reason = f"{notes[0]} These cannot separate parts from combinations."
+        refused = dataclasses.replace(identification, identified=False, reasons=(reason,))
+        return PartsFinding(refused, verdict=reason, notes=notes)
+    counter = _Counter(progress)
+    models = [Crossed(design, scatter, counter) for scatter in _scatters(cells, score, design)]
+    counter.total = sum(sum(tables_for(model, draws)) for model in models)
+    fitted = [_fitted(cells, score, model, seed, draws) for model in models]
+    fits = tuple(_fit(design, fit) for fit in fitted)
+    interaction = all(fit.p <= ALPHA for fit in fits)
+    first = fitted[0]
+    parts = parts_standing(first.effects)
+    hardest_parts = _named(design.labels, parts, parts.harder, -1, first)
+    hardest, easiest = _pairs(design, fitted, seed) if interaction else ((), ())
+    quiet = float(first.effects.part_variance[0].sum()) < QUIET
+    return PartsFinding(
+        identification,
+        fits,
+        interaction,
+        hardest_parts,
+        hardest,
+        _verdict(fits, interaction, hardest_parts, hardest, easiest, quiet),
+        easiest,
+        notes,
+    )
+
+
+def _scatters(cells: Cells, score: int, design: Design) -> list[Scatter]:
+    """The plausible links: logit and log for binary scores, otherwise identity, and log for scores between 0 and 1."""
+    if cells.binary[score]:
+        return [Scatter("logit", True), Scatter("log", True)]
+    mean = cells.mean[design.cells, score]
+    share = bool(((mean > 0) & (mean <= 1)).all())
+    return [Scatter("identity", False), *([Scatter("log", False)] if share else [])]
+
+
+class _Counter:
+    """Turns the number of fitted tables into the share that is done."""
+
+    def __init__(self, progress: Callable[[float], None] | None) -> None:
+        self.progress, self.done, self.total = progress, 0, 0
+
+    def __call__(self, more: int) -> None:
+        self.done += more
+        if self.progress is not None and self.total:
+            self.progress(min(self.done / self.total, 1.0))
+
+
+def _fitted(cells: Cells, score: int, model: Crossed, seed: int, draws: int | None) -> _Fitted:
+    scatter = model.scatter
+    scores, unit, freedom = _scores(cells, score, model.design, scatter)
+    tested = combination_test(model, scores, freedom, seed, draws)
+    return _Fitted(scatter, unit, tested, model.fit(scores, tested.variance.estimate), model, scores)
+
+
+def _pairs(design: Design, fitted: list[_Fitted], seed: int) -> tuple[tuple[Deviation, ...], tuple[Deviation, ...]]:
+    """The hardest and the easiest pairs, among those that every link names."""
+    pairs = pairs_of(design)
+    if not len(pairs.members):
+        return (), ()
+    standings = []
+    for fit in fitted:
+        variance = fit.tested.variance.estimate
+        if (design.rows != NOTHING).sum(1).max() > 2:  # A pair is not the whole combination.
+            variance = max(pair_variance(fit.model, fit.tested, pairs), RANGE[0])
+        standings.append(pairs_standing(fit.model, fit.scores, fit.tested, pairs, variance, seed))
+    names = [" + ".join(design.labels[column] for column in pair) for pair in pairs.members.tolist()]
+    harder, easier = (np.max([getattr(s, side) for s in standings], axis=0) for side in ("harder", "easier"))
+    first = fitted[0]
+    return _named(names, standings[0], harder, -1, first), _named(names, standings[0], easier, 1, first)
+
+
+def _scores(cells: Cells, score: int, design: Design, scatter: Scatter) -> tuple[Scores, float, int]:
+    """The scores to fit (in units of their standard deviation under the identity link), the unit, and the noise's freedom."""
+    count = cells.count[design.cells].astype(float)
+    mean: Float[np.ndarray, " cell"] = cells.mean[design.cells, score]
+    freedom = int(count.sum()) - len(count)
+    if scatter.binary:
+        return Scores(mean[None], count, np.ones(1)), 1.0, freedom
+    noise = float(np.nansum(cells.spread[design.cells, score])) / max(freedom, 1)
+    unit = float(mean.std())
+    noise = max(noise, QUIETEST * unit**2)
+    if scatter.link == "log":
+        return Scores(mean[None], count, np.array([noise])), 1.0, freedom
+    centred = (mean - mean.mean()) / unit
+    return Scores(centred[None], count, np.array([noise / unit**2])), unit, freedom
+
+
+def _fit(design: Design, fitted: _Fitted) -> Fit:
+    square = fitted.unit**2
+    inside = fitted.tested.variance
+    variance = Interval(
+        inside.estimate * square, inside.low * square, inside.high * square, inside.replicates, LEVEL, inside.method
+    )
+    parts = {place: float(v) * square for place, v in zip(design.slots, fitted.effects.part_variance[0], strict=True)}
+    total = sum(parts.values()) + variance.estimate
+    method = f"crossed random effects, parametric bootstrap of {fitted.tested.draws} tables"
+    if inside.high >= RANGE[1]:
+        method += "; the upper end is the largest variance considered"
+    share = variance.estimate / total if total > 0 else 0.0
+    return Fit(fitted.scatter.link, parts, variance, fitted.tested.p, share, method)
+
+
+def _named(
+    names: tuple[str, ...] | list[str], standing: Standing, q: Float[np.ndarray, " n"], sign: int, fitted: _Fitted
+) -> tuple[Deviation, ...]:
+    """The deviations below the false-discovery rate, most extreme first."""
+    chosen = np.nonzero((q <= RATE) & (sign * standing.effect > 0))[0]
+    order = chosen[np.lexsort((chosen, -sign * standing.effect[chosen]))][:SHOWN]
+    deviations = []
+    for index in order.tolist():
+        low, high = (end * fitted.unit for end in standing.ends(index))
+        effect = float(standing.effect[index]) * fitted.unit
+        count = int(fitted.tested.variance.replicates)
+        interval = Interval(effect, low, high, count, LEVEL, "shrunken")
+        deviations.append(Deviation(names[index], interval, float(q[index]), fitted.scatter.link))
+    return tuple(deviations)
+
+
+def _notes(cells: Cells, whole: Design, design: Design, score: int, residual: int) -> tuple[str, ...]:
+    notes = []
+    if len(design.cells) < len(whole.cells):
+        notes.append(
+            f"Fitted on the {len(design.cells):,} combinations of the {len(design.slot):,} most frequent values, "
+            f"out of {len(whole.cells):,} combinations of {len(whole.slot):,} values."
+        )
+    if residual < FEW_RESIDUAL:
+        notes.append(f"The answer has only {counted(residual, 'residual degree', 'residual degrees')} of freedom.")
+    if cells.binary[score] and cells.count[whole.cells].max() == 1:
+        notes.append(
+            "With one row per combination, a combination can hardly be separated from chance: "
+            "finding no interaction means little."
+        )
+    return tuple(notes)
+
+
+def _verdict(
+    fits: tuple[Fit, ...],
+    interaction: bool,
+    parts: tuple[Deviation, ...],
+    hardest: tuple[Deviation, ...],
+    easiest: tuple[Deviation, ...],
+    quiet: bool,
+) -> str:
+    """One sentence."""
+    tests = " and ".join(f"p = {fit.p:.2g} in {WORDS[fit.link]}" for fit in fits)
+    if interaction:
+        share = f"{percent(fits[0].share)} of the variance between combinations"
+        named = f"; hardest: {listed([d.name for d in hardest], 3)}" if hardest else ""
+        if easiest and not hardest:
+            named = f"; better than their parts predict: {listed([d.name for d in easiest], 3)}"
+        return f"Combinations matter beyond their parts: they account for {share} ({tests}){named}."
+    weak = f"; hardest: {listed([d.name for d in parts], 3)}" if parts else ""
+    adding = [fit for fit in fits if fit.p > ALPHA]
+    if len(adding) < len(fits):
+        return f"Parts suffice: scores are additive in {WORDS[adding[0].link]} ({tests}){weak}."
+    if quiet:
+        return f"Neither parts nor combinations differ by more than chance ({tests})."
+    high = fits[0].combination_variance.high
+    upper = high / max(high + sum(fits[0].part_variance.values()), 1e-300)
+    if upper > UNSURE:
+        bound = f"but the table cannot exclude one of up to {percent(upper)} of the variance between combinations"
+    else:
+        bound = f"it has at most {percent(upper)} of the variance between combinations"
+    return f"Parts suffice: no sign of an interaction, {bound} ({tests}){weak}."

@@ -1,0 +1,145 @@
+"""Errors of the database about a broken table or filter, in words that help."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from recombine.errors import BadInput, did_you_mean
+
+SHOWN = 200
+"""How many characters of the database's message are shown."""
+
+
+def first_line(error: Exception) -> str:
+    """The first line of a message, without the database's prefix."""
+    line = str(error).strip().split("\n")[0]
+    return re.sub(r"^[A-Z][\w ]*Error: ", "", line)[:SHOWN]
+
+
+@contextlib.contextmanager
+def explained_errors(title: str, path: Path | None, where: str | None) -> Iterator[None]:
+    """Turn errors of the database into `BadInput` that names the line or the filter."""
+    try:
+        yield
+    except duckdb.OutOfMemoryException as error:
+        raise BadInput(
+            f"{title} does not fit into the allowed memory: {first_line(error)}.",
+            fix="allow more memory, or name fewer columns with many different values",
+        ) from None
+    except duckdb.OutOfRangeException:
+        raise BadInput(f"The scores of {title} are too large to average.", fix="rescale them") from None
+    except (duckdb.Error, pa.ArrowException, UnicodeDecodeError, OSError) as error:
+        raise _explained(title, path, where, error) from None
+
+
+def _explained(title: str, path: Path | None, where: str | None, error: Exception) -> BadInput:
+    text = str(error)
+    line = re.search(r"CSV Error on Line: (\d+)", text)
+    if "unicode" in text.lower() or isinstance(error, UnicodeDecodeError):
+        return not_utf8(title, path)
+    if line is not None:
+        return _broken_line(title, int(line[1]), text)
+    if "Malformed JSON" in text:
+        return _broken_json(title, path, error)
+    if where is not None and isinstance(error, duckdb.ConversionException):
+        return BadInput(
+            f"The filter {where!r} compares values that cannot be compared: {first_line(error)}.",
+            fix="quote text with single quotes, or use TRY_CAST(column AS DOUBLE) if a column is not all numbers",
+        )
+    return BadInput(f"{title} cannot be read as a table: {first_line(error)}")
+
+
+def _broken_line(title: str, line: int, text: str) -> BadInput:
+    counts = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
+    if counts is not None:
+        happened = f"has {counts[2]} values, but {counts[1]} columns are named"
+    elif "unterminated quote" in text:
+        happened = "opens a quote that is never closed"
+    elif "Maximum line size" in text:
+        happened = "is too long"
+    else:
+        happened = "is broken: " + next(
+            (part for part in text.split("\n")[1:] if part and not part.startswith("Original Line")), "no reason given"
+        )
+    return BadInput(f"Line {line} of {title} {happened[:SHOWN]}.", fix=f"fix or remove line {line}; nothing was read")
+
+
+def _broken_json(title: str, path: Path | None, error: Exception) -> BadInput:
+    """An error with the line number, counted here because the database's count may differ."""
+    if path is not None:
+        with contextlib.suppress(OSError, UnicodeDecodeError), lines(path) as stream:
+            for number, line in enumerate(stream, start=1):
+                if number == 1 and line.lstrip().startswith(b"["):
+                    break  # One JSON list: its lines are not objects.
+                try:
+                    json.loads(line) if line.strip() else None
+                except json.JSONDecodeError as broken:
+                    return BadInput(
+                        f"Line {number} of {title} is not JSON: {broken.msg} at character {broken.colno}.",
+                        fix=f"fix or remove line {number}; nothing was read",
+                    )
+    return BadInput(f"{title} is not JSON: {first_line(error)}")
+
+
+def not_utf8(title: str, path: Path | None) -> BadInput:
+    """An error about another encoding. It is not guessed, because a wrong guess would give wrong values."""
+    place = ""
+    if path is not None:
+        with contextlib.suppress(OSError), lines(path) as stream:
+            for number, line in enumerate(stream, start=1):
+                try:
+                    line.decode()
+                except UnicodeDecodeError as error:
+                    place = f" (line {number}, byte {line[error.start]:#04x})"
+                    break
+    return BadInput(
+        f"{title} is not UTF-8 text{place}.",
+        fix="if it is a table, save it as UTF-8, for example: iconv -f LATIN1 -t UTF-8 OLD > NEW",
+    )
+
+
+@contextlib.contextmanager
+def lines(path: Path) -> Iterator[Iterator[bytes]]:
+    """The lines of a text file, which may be compressed, one at a time."""
+    with pa.input_stream(str(path), compression=compression(path)) as stream:
+        yield _lines(stream)
+
+
+def _lines(stream: pa.NativeFile) -> Iterator[bytes]:
+    rest = b""
+    while chunk := stream.read(1 << 20):
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from whole
+    if rest:
+        yield rest
+
+
+def compression(path: Path) -> str | None:
+    """The compression of a text file, by its name."""
+    return {".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower())
+
+
+def bad_filter(where: str, error: Exception, names: Sequence[str]) -> BadInput:
+    """The error about a filter that does not fit the table."""
+    if isinstance(error, duckdb.PermissionException):
+        return forbidden_filter(where)
+    missing = re.search(r'Referenced column "(.*?)" not found', str(error))
+    fix = None if missing is None else did_you_mean(missing[1], names)
+    if "Cannot compare values of type VARCHAR" in str(error):
+        fix = "quote text with single quotes, or use TRY_CAST(column AS DOUBLE) if a column is not all numbers"
+    return BadInput(f"The filter {where!r} cannot be used: {first_line(error)}", fix=fix)
+
+
+def forbidden_filter(where: str) -> BadInput:
+    """The error about a filter that is more than an expression over one row."""
+    return BadInput(
+        f"The filter {where!r} is not one expression over the columns of a row.",
+        fix="write it like \"kind = 'colors' AND seed < 3\": no queries, no files, no second statement",
+    )

@@ -1,0 +1,282 @@
+"""The queries to the database: rows grouped by combination, or row by row."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Float, Int
+
+from recombine.audit.cells import NOTHING, Factor
+from recombine.audit.reading.errors import bad_filter, forbidden_filter
+from recombine.audit.reading.formats import identifier, literal
+from recombine.audit.reading.levels import Levels
+from recombine.audit.reading.tables import Table, plain
+from recombine.errors import BadInput
+
+MOST = 5_000_000
+"""The most combinations that a table may have."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Columns:
+    """Which columns hold what."""
+
+    factors: tuple[Factor, ...]
+    scores: tuple[str, ...] = ()
+    where: str | None = None
+    split: tuple[str, tuple[str, ...]] | None = None
+    """A column, and the values in it that mean trained."""
+    key: str | None = None
+
+    @property
+    def factor_columns(self) -> tuple[str, ...]:
+        """The columns of all factors."""
+        return tuple(column for factor in self.factors for column in factor.columns)
+
+    @property
+    def wanted(self) -> list[str]:
+        """All columns that the table must have."""
+        more = [] if self.split is None else [self.split[0]]
+        return [*self.factor_columns, *self.scores, *more, *([] if self.key is None else [self.key])]
+
+
+@dataclasses.dataclass(frozen=True)
+class Groups:
+    """Rows with the same texts in all factor columns."""
+
+    codes: Int[np.ndarray, "group column"]
+    """Numbers of `Levels`; `NOTHING` where a value is missing."""
+    rows: Int[np.ndarray, " group"]
+    trained: Int[np.ndarray, " group"]
+    """Rows that the split column marks as trained."""
+    count: Int[np.ndarray, " group"]
+    """Rows that have all scores."""
+    mean: Float[np.ndarray, "group score"]
+    variance: Float[np.ndarray, "group score"]
+    missing: Int[np.ndarray, " score"]
+    """Rows without each score."""
+    binary: tuple[bool, ...]
+
+    @property
+    def whole(self) -> np.ndarray:
+        """Which groups have a value for every factor."""
+        return (self.codes != NOTHING).all(axis=1)
+
+
+class Query:
+    """The rows of one table that the filter keeps, with short names for their columns."""
+
+    def __init__(self, table: Table, columns: Columns) -> None:
+        self.table, self.columns, self.as_text = table, columns, False
+        for name in columns.wanted:
+            table.column(name)
+        self._check_lists()
+        self.seen = {} if columns.where is None else table.seen_as(table.mentioned(columns.where))
+        self._check_filter()
+
+    def _check_lists(self) -> None:
+        sets = {column for factor in self.columns.factors if factor.kind == "set" for column in factor.columns}
+        for name in self.columns.factor_columns:
+            kind = self.table.column(name).kind
+            if self.table.column(name).listed and name not in sets:
+                raise BadInput(f"Column {name!r} holds lists.", fix=f"name it as a set: --sets {name}")
+            if kind.startswith(("STRUCT", "MAP", "UNION", "BLOB")):
+                raise BadInput(f"Column {name!r} holds {kind.split('(')[0]}, not values.", fix="write it as text")
+
+    def _check_filter(self) -> None:
+        """Check the filter against the columns before anything is read."""
+        where = self.columns.where
+        if where is None:
+            return
+        names = [column.name for column in self.table.columns]
+        try:
+            self.table.connection.execute(f"SELECT 1 FROM ({self._kept()}) LIMIT 0").fetchall()
+        except duckdb.ConversionException as error:
+            if self.as_text:
+                raise bad_filter(where, error, names) from None
+            self._as_text()
+        except duckdb.Error as error:
+            raise bad_filter(where, error, names) from None
+
+    def _as_text(self) -> None:
+        """Treat columns as text in the filter, if they only begin as numbers."""
+        self.as_text = True
+        self.seen = {name: self.table.column(name).text for name in self.seen}
+        self._check_filter()
+
+    def _kept(self, numbered: bool = False) -> str:
+        """SQL of the rows that the filter keeps: f0.. factors, s0.. scores, w0.. scores as written, p split, k key, r row."""
+        table, columns = self.table, self.columns
+        # A beginning that no column's name has.
+        hidden = "#" * (1 + max(len(column.name) - len(column.name.lstrip("#")) for column in table.columns))
+        expressions = {f"f{n}": table.column(name).text for n, name in enumerate(columns.factor_columns)}
+        expressions |= {f"s{n}": table.column(name).score for n, name in enumerate(columns.scores)}
+        expressions |= {f"w{n}": table.column(name).text for n, name in enumerate(columns.scores)}
+        if columns.split is not None:
+            expressions["p"] = plain(table.column(columns.split[0]).text)
+        if columns.key is not None:
+            expressions["k"] = table.column(columns.key).text
+        if numbered:
+            expressions["r"] = "row_number() OVER () - 1"
+        inner = [f"{sql} AS {identifier(hidden + name)}" for name, sql in expressions.items()]
+        inner += [f"{sql} AS {identifier(name)}" for name, sql in self.seen.items()]
+        outer = ", ".join(f"{identifier(hidden + name)} AS {name}" for name in expressions)
+        query = f"SELECT {outer} FROM (SELECT {', '.join(inner)} FROM {table.relation})"
+        return query if columns.where is None else f"{query} WHERE (\n{columns.where}\n)"
+
+    def groups(self, levels: dict[str, Levels]) -> Groups:
+        """Rows put together by the texts of their factors, in one pass."""
+        try:
+            return self._groups(levels)
+        except BadInput as error:
+            if self.as_text or not (
+                self.seen and self.table.textual and "compares values that cannot" in error.message
+            ):
+                raise
+            self._as_text()
+            return self._groups(levels)
+
+    def _groups(self, levels: dict[str, Levels]) -> Groups:
+        scores = range(len(self.columns.scores))
+        whole = " AND ".join(f"isfinite(s{n})" for n in scores) or "false"
+        valued = ", ".join(f"CASE WHEN whole THEN s{n} END AS v{n}" for n in scores)
+        factors = ", ".join(f"f{n}" for n in range(len(self.columns.factor_columns)))
+        split = () if self.columns.split is None else self.columns.split[1]
+        trained = ", ".join(literal(value.strip().lower()) for value in split)
+        trained = "false" if self.columns.split is None else f"p IN ({trained})"
+        asked = ["count(*) AS rows", f"count(*) FILTER ({trained}) AS trained"]
+        asked += ["count(v0) AS n" if scores else "0 AS n"]
+        for n in scores:
+            asked += [f"favg(v{n}) AS m{n}", f"var_pop(v{n}) AS q{n}", f"bool_and(v{n} IN (0, 1)) AS b{n}"]
+            asked += [f"count(*) FILTER (s{n} IS NULL) AS g{n}", f"count(*) FILTER (isinf(s{n})) AS i{n}"]
+        rows = f"SELECT *, {whole} AS whole FROM ({self._kept()})"
+        rows = f"SELECT *{', ' if valued else ''}{valued} FROM ({rows})"
+        query = f"SELECT {factors}, {', '.join(asked)} FROM ({rows}) GROUP BY {factors}"
+        pieces, total = [], 0
+        for batch in self.table.batches(query, self.columns.where):
+            total += batch.num_rows
+            if total > MOST:
+                raise BadInput(
+                    f"{self.table.title} has more than {MOST:,} combinations.",
+                    fix="leave out the factor that differs in every row, such as an identifier",
+                )
+            pieces.append(self._piece(batch, levels))
+        if not pieces:
+            raise self._no_rows()
+        joined = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+        for n in scores:
+            if joined[f"i{n}"].sum():
+                raise self._not_a_number(n)
+        return Groups(
+            codes=joined["codes"],
+            rows=joined["rows"],
+            trained=joined["trained"],
+            count=joined["n"],
+            mean=_beside([joined[f"m{n}"] for n in scores], len(joined["rows"])),
+            variance=_beside([joined[f"q{n}"] for n in scores], len(joined["rows"])),
+            missing=np.array([joined[f"g{n}"].sum() for n in scores], dtype=np.int64),
+            binary=tuple(bool(joined[f"b{n}"].all()) for n in scores),
+        )
+
+    def _piece(self, batch: pa.RecordBatch, levels: dict[str, Levels]) -> dict[str, np.ndarray]:
+        piece = {"codes": self._codes(batch, levels)}
+        for name in batch.schema.names[len(self.columns.factor_columns) :]:
+            column = batch.column(name)
+            if name.startswith("b"):
+                piece[name] = column.fill_null(True).to_numpy(zero_copy_only=False)
+            else:
+                kind = np.float64 if name[0] in "mq" else np.int64
+                piece[name] = column.to_numpy(zero_copy_only=False).astype(kind)
+        return piece
+
+    def _codes(self, batch: pa.RecordBatch, levels: dict[str, Levels]) -> Int[np.ndarray, "group column"]:
+        owner = [factor.name for factor in self.columns.factors for _ in factor.columns]
+        return np.stack([levels[name].number(batch.column(f"f{n}")) for n, name in enumerate(owner)], axis=1)
+
+    def rows(self, levels: dict[str, Levels]) -> dict[str, np.ndarray]:
+        """The rows with all scores: codes, scores, row number (from 0, before the filter) and key."""
+        scores = range(len(self.columns.scores))
+        names = [f"f{n}" for n in range(len(self.columns.factor_columns))] + [f"s{n}" for n in scores] + ["r"]
+        names += [] if self.columns.key is None else ["k"]
+        whole = " AND ".join(f"s{n} IS NOT NULL" for n in scores)
+        query = f"SELECT {', '.join(names)} FROM ({self._kept(numbered=True)}) WHERE {whole} ORDER BY r"
+        pieces = []
+        for batch in self.table.batches(query, self.columns.where):
+            piece = {"codes": self._codes(batch, levels), "row": batch.column("r").to_numpy()}
+            piece["scores"] = _beside([batch.column(f"s{n}").to_numpy() for n in scores], batch.num_rows)
+            if self.columns.key is not None:
+                piece["key"] = np.array(batch.column("k").to_pylist(), dtype=object)
+            pieces.append(piece)
+        return {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+
+    def total(self) -> int:
+        """The number of rows of the table before the filter."""
+        return int(self.table.fetch(f"SELECT count(*) FROM {self.table.relation}")[0][0])
+
+    def splits(self, shown: int = 8) -> list[str]:
+        """Some values of the split column."""
+        query = f"SELECT DISTINCT p FROM ({self._kept()}) WHERE p IS NOT NULL ORDER BY p LIMIT {shown}"
+        return [row[0] for row in self.table.fetch(query, self.columns.where)]
+
+    def _no_rows(self) -> BadInput:
+        if self.columns.where is None:
+            what = "scored example" if self.columns.scores else "example"
+            return BadInput(f"{self.table.title} has no rows.", fix=f"write one row per {what}")
+        return BadInput(
+            f"The filter {self.columns.where!r} keeps none of the {self.total():,} rows of {self.table.title}.",
+            fix="check the spelling of the values: the filter distinguishes upper and lower case",
+        )
+
+    def _not_a_number(self, n: int) -> BadInput:
+        query = f"SELECT r, w{n} FROM ({self._kept(numbered=True)}) WHERE isinf(s{n}) ORDER BY r LIMIT 1"
+        row, value = self.table.fetch(query, self.columns.where)[0]
+        return BadInput(
+            f"Score {self.columns.scores[n]!r} is not a finite number in row {row + 1} of {self.table.title}: {value[:80]!r}.",
+            fix="write a number, true or false, or leave it empty if there is no score",
+        )
+
+
+def _beside(columns: list[np.ndarray], rows: int) -> Float[np.ndarray, "row column"]:
+    return np.stack(columns, axis=1).astype(np.float64) if columns else np.zeros((rows, 0))
+
+
+REFUSED = {"SUBQUERY", "STAR", "WINDOW", "PARAMETER"}
+"""Kinds of expressions that reach beyond a row: queries, all columns at once, other rows, parameters."""
+
+
+def check_filter(where: str) -> None:
+    """Raise an error unless the filter is a single expression. It is parsed here but never run."""
+    with duckdb.connect(config={"enable_external_access": "false", "threads": "1"}) as connection:
+        try:
+            (row,) = connection.execute("SELECT json_serialize_sql(?)", [f"SELECT\n{where}\n"]).fetchall()
+        except duckdb.Error as error:
+            raise bad_filter(where, error, ()) from None
+    parsed = json.loads(row[0])
+    if parsed.get("error"):
+        raise bad_filter(where, ValueError(str(parsed.get("error_message", "not SQL"))), ())
+    if len(parsed["statements"]) != 1 or not _bare(parsed["statements"][0]["node"]):
+        raise forbidden_filter(where)
+
+
+def _bare(node: dict[str, Any]) -> bool:
+    """Whether a query is SELECT with one expression and nothing else."""
+    clauses = ("where_clause", "having", "qualify", "sample")
+    if any(node.get(clause) is not None for clause in clauses) or node.get("group_expressions"):
+        return False
+    if node["type"] != "SELECT_NODE" or node["modifiers"] or node["cte_map"]["map"]:
+        return False
+    chosen = node["select_list"]
+    alone = len(chosen) == 1 and not chosen[0].get("alias") and node["from_table"]["type"] == "EMPTY"
+    return alone and not _reaches(chosen)
+
+
+def _reaches(tree: Any) -> bool:
+    """Whether an expression contains a refused kind."""
+    if isinstance(tree, dict):
+        return tree.get("class") in REFUSED or any(_reaches(part) for part in tree.values())
+    return isinstance(tree, list) and any(_reaches(part) for part in tree)

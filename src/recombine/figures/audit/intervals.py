@@ -1,0 +1,154 @@
+"""One row per finding: an estimate with its interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import altair as alt
+import pandas as pd
+from altair.typing import ChartType
+
+from recombine.figures.axes import extent, finite
+from recombine.figures.palette import NOTE, RULE
+from recombine.figures.theme import TRAINED, WIDTH, message_chart, row_axis, themed, tooltips, unique_labels, values
+from recombine.figures.wording import cut, number as in_words, signed
+from recombine.plain import plain
+
+SHORT = 46
+"""Most characters of the name of a row."""
+WILD = 4.0
+"""Bars that extend this many times further than the estimates are cut: they would hide the rest."""
+STEP = 34
+LETTER = 6.6
+COLUMNS = ["label", "whole", "estimate", "low", "high", "note", "colour", "text"]
+
+
+class IntervalRow(NamedTuple):
+    """One row of the figure."""
+
+    name: str
+    estimate: float
+    low: float = math.nan
+    high: float = math.nan
+    """NaN if there is no interval."""
+    note: str = ""
+    """Text at the right."""
+    colour: str = TRAINED
+
+
+class IntervalsInfo(NamedTuple):
+    """The content of the figure."""
+
+    rows: pd.DataFrame
+    """Columns: `COLUMNS`. One row per finding, from top to bottom."""
+    domain: tuple[float, float]
+    zero: bool
+    """Draw a line at zero."""
+    title: str
+    """The title of the axis."""
+    lead: str
+    """The first sentences of the caption."""
+
+    @property
+    def caption(self) -> str:
+        """How to read the figure."""
+        words = [self.lead] if self.lead else []
+        if self.rows["low"].notna().any():
+            words.append("Points are estimates, bars are 95 % intervals.")
+        missing = int(self.rows["low"].isna().sum())
+        if missing:
+            words.append(
+                "A point without a bar has no interval." if missing < len(self.rows) else "There are no intervals."
+            )
+        low, high = self.domain
+        if (self.rows["low"] < low).any() or (self.rows["high"] > high).any():
+            words.append("Bars that extend beyond the axis are cut off.")
+        return " ".join(words)
+
+
+def intervals_info(
+    rows: Sequence[IntervalRow],
+    *,
+    title: str = "",
+    domain: tuple[float, float] | None = None,
+    zero: bool = False,
+    lead: str = "",
+) -> IntervalsInfo:
+    """The rows that have an estimate, in order.
+
+    Args:
+        rows: Estimates with their intervals.
+        title: The title of the axis.
+        domain: The ends of the axis. Ignored if an estimate lies outside.
+        zero: The numbers are differences: they have signs, and the figure has a line at zero.
+        lead: The first sentences of the caption.
+
+    Returns:
+        The input of `draw_intervals`.
+    """
+    kept = [row for row in rows if math.isfinite(row.estimate)]
+    to_text = signed if zero else in_words
+    frame = pd.DataFrame(
+        [
+            (cut(plain(row.name), SHORT), cut(plain(row.name)), *row[1:4], cut(plain(row.note), 60), row.colour)
+            for row in kept
+        ],
+        columns=COLUMNS[:-1],
+    ).astype({"estimate": float, "low": float, "high": float})
+    frame = frame.assign(label=unique_labels(list(frame["label"])), text=[_interval(to_text, row) for row in kept])
+    seen = [*frame["estimate"], *([0.0] if zero else [])]
+    bars = finite([*frame["low"], *frame["high"]])
+    wild = bars and max(bars) - min(bars) > WILD * (max(seen) - min(seen))
+    ends = extent(seen, bars) if wild and max(seen) > min(seen) else extent([*seen, *bars])
+    if domain is not None and all(domain[0] <= value <= domain[1] for value in seen):
+        ends = domain
+    return IntervalsInfo(frame, ends, zero, cut(plain(title), 60), lead)
+
+
+def _interval(to_text: Any, row: IntervalRow) -> str:
+    ends = finite([row.low, row.high])
+    text = to_text(row.estimate)
+    return f"{text} [{to_text(row.low)}, {to_text(row.high)}]" if len(ends) == 2 else f"{text}, no interval"
+
+
+def draw_intervals(info: IntervalsInfo) -> ChartType:
+    """Draw one row per finding."""
+    if not len(info.rows):
+        return message_chart("There is nothing to show.")
+    low, high = info.domain
+    frame = info.rows.assign(
+        shown=info.rows["estimate"].clip(low, high),
+        start=info.rows["low"].clip(low, high),
+        end=info.rows["high"].clip(low, high),
+    )
+    names = min(frame["label"].str.len().max() * LETTER + 20, 330)
+    texts = frame["text"].str.len().max() * LETTER + 24
+    notes = min(frame["note"].str.len().max() * LETTER, 240)
+    width = max(round(WIDTH + 70 - names - texts - notes), 240)
+    scale = alt.Scale(domain=[low, high], nice=False)
+    x = alt.X("shown:Q", scale=scale, title=info.title or None)
+    x = x.axis(grid=True, tickCount=max(3, min(8, width // 90)), format=".6~g", titleLimit=420)
+    position = alt.Scale(type="point", padding=0.5, domain=list(frame["label"]))
+    y = alt.Y("label:N", scale=position, sort=None, title=None, axis=row_axis(labelLimit=330, grid=True))
+    colour = alt.Color("colour:N", scale=None, legend=None)
+    tooltip = tooltips({"whole:N": "name", "text:N": "estimate", "note:N": "note"})
+    base = alt.Chart(values(frame)).encode(y=y, color=colour, tooltip=tooltip)
+    bars = alt.Chart(values(frame[frame["low"].notna()])).encode(y=y, color=colour, tooltip=tooltip)
+    layers: list[alt.Chart] = []
+    if info.zero and low <= 0 <= high:
+        line = alt.Chart(alt.InlineData(values=[{"shown": 0}])).mark_rule(color=RULE, strokeWidth=1.5)
+        layers.append(line.encode(x=x))
+    layers += [
+        bars.mark_rule(strokeWidth=3).encode(x=alt.X("start:Q", scale=scale), x2="end:Q"),
+        base.mark_point(filled=True, size=120, opacity=1).encode(x=x),
+        *(
+            base.mark_text(align="left", dx=dx, fontSize=13, limit=240).encode(
+                x=alt.value("width"), text=f"{column}:N", color=alt.value(NOTE)
+            )
+            for column, dx in (("text", 16), ("note", round(texts)))
+        ),
+    ]
+    chart = alt.layer(*layers).properties(width=width, height=STEP * len(frame))
+    return themed(chart, f"Estimates with intervals: {info.title}")

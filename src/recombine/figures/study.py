@@ -1,0 +1,261 @@
+"""Figures of a study's arms: lines over an axis, dots by category, points of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from recombine.figures.base import Figure
+from recombine.figures.combination_map import combination_map_info, draw_combination_map
+from recombine.figures.curves import curves_info
+from recombine.figures.decodability_by_layer import decodability_by_layer_info
+from recombine.figures.dots import dots_info, draw_dots
+from recombine.figures.lines import draw_lines, lines_info
+from recombine.figures.matrix import draw_matrix, matrix_info
+from recombine.figures.palette import Labels
+from recombine.figures.scatter import draw_scatter, scatter_info
+from recombine.stats.threshold import power_law
+
+
+class HasFrame(Protocol):
+    """An arm with the tables of its runs."""
+
+    name: str
+
+    @property
+    def frame(self) -> pd.DataFrame: ...
+
+
+Source = pd.DataFrame | HasFrame
+Measures = str | Sequence[str] | Mapping[str, str]
+"""One column, several, or several with their names in the legend."""
+
+
+def lines(
+    *sources: Source,
+    x: str,
+    y: Measures,
+    title: str,
+    name: str | None = None,
+    caption: str = "",
+    series: str | None = None,
+    labels: Labels = None,
+    controls: Sequence[str] = (),
+    **style: Any,
+) -> Figure:
+    """Means with intervals over replicates against a number, one line per series.
+
+    Args:
+        *sources: Arms, or frames with a column `replicate`. With several arms, each line is named by arm and measure.
+        x: The column along the axis.
+        y: The column or columns that are drawn; a mapping names them in the legend.
+        name: The figure's name, which is also that of its file; by default `by_` and the column `x`.
+        title: The question that it answers.
+        caption: What is shown; how to read intervals and points is added.
+        series: A column that splits the rows into lines, where `y` is one column.
+        labels: Names of the series in the order of the legend.
+        controls: Series that are drawn dashed; the lines of arms called `control...` or `lookup...` always are.
+        **style: What `lines_info` takes besides: `log`, `floor`, `ceiling`, `facet`, `references`, `x_title`, ...
+
+    Returns:
+        The figure.
+
+    Example:
+        ```python
+        lines(main, control, x="number", y={"r2_in": "trained", "r2_held_out": "held out"},
+              name="score_by_size", title="Do more combinations help?")
+        ```
+    """
+    if series is not None or (isinstance(y, str) and len(sources) == 1):
+        column = y if isinstance(y, str) else next(iter(y))
+        frame = with_columns(_stacked(sources), column)
+        dashed = list(controls)
+    else:
+        frame, labels, dashed = _long(sources, y, x, style.get("facet"), labels)
+        column, series, dashed = "value", "series", [*dashed, *controls]
+    style.setdefault("y_title", y if isinstance(y, str) else None)
+    info = lines_info(
+        frame, x=x, y=column, series=series, labels=labels, controls=dashed, caption_lead=caption, **style
+    )
+    return Figure(name or f"by_{x}", title, info.caption, draw_lines(info))
+
+
+def dots(
+    *sources: Source,
+    category: str,
+    measures: Measures,
+    title: str,
+    name: str | None = None,
+    caption: str = "",
+    labels: Labels = None,
+    **style: Any,
+) -> Figure:
+    """One row per category with mean, interval and single replicates of one or several measures.
+
+    Args:
+        *sources: Arms, or frames with a column `replicate`.
+        category: The column that names the rows.
+        measures: The columns that are drawn; a mapping names them in the legend.
+        name: The figure's name, which is also that of its file; by default `by_` and the column `category`.
+        title: The question that it answers.
+        caption: What is shown; how to read intervals and points is added.
+        labels: Names of the categories from top to bottom.
+        **style: What `dots_info` takes besides: `columns`, `floor`, `ceiling`, `published`, `notes`, `x_title`, ...
+    """
+    chosen = _measures(measures)
+    frame = with_columns(_stacked(sources), *chosen)
+    info = dots_info(frame, category=category, measures=chosen, labels=labels, caption_lead=caption, **style)
+    return Figure(name or f"by_{category}", title, info.caption, draw_dots(info))
+
+
+def scatter(
+    *sources: Source,
+    x: str,
+    y: str,
+    title: str,
+    name: str | None = None,
+    caption: str = "",
+    group: str | None = None,
+    point_name: str = "replicate",
+    **style: Any,
+) -> Figure:
+    """One point per run: one column against another, coloured by group.
+
+    Args:
+        *sources: Arms, or frames.
+        x: The column along the axis.
+        y: The column upwards.
+        name: The figure's name, which is also that of its file; by default `by_` and the column `x`.
+        title: The question that it answers.
+        caption: What is shown.
+        group: The column whose levels have colours.
+        point_name: The column that names a point in its tooltip.
+        **style: What `scatter_info` takes besides: `labels`, `ordered`, `fit`, `note`, `x_title`, ...
+    """
+    frame = with_columns(_stacked(sources), x, y)
+    named = point_name if point_name in frame else None
+    info = scatter_info(frame, x, y, group, name=named, caption_lead=caption, **style)
+    return Figure(name or f"by_{x}", title, info.caption, draw_scatter(info))
+
+
+def growth(needed: pd.DataFrame, *, x: str, label: str, title: str, caption: str = "", **style: Any) -> Figure:
+    """The sizes that a threshold needs against a number, with the power law through them; both axes are logarithmic.
+
+    Args:
+        needed: A table of `needed_sizes`: the columns `replicate`, x, `needed` and `censored`.
+        x: The column along the axis.
+        label: The name of the sizes in the legend.
+        title: The question that it answers.
+        caption: What is shown; the exponent with its interval is added.
+        **style: What `lines` takes besides.
+    """
+    frame, labels = needed.assign(series="needed"), {"needed": label}
+    caption += " Sizes beyond a curve are drawn at its end."
+    line = power_law(needed[x], needed["needed"], needed["censored"].tolist())
+    if line is not None:
+        slope, along = line.slope, np.sort(needed[x].unique()).astype(float)
+        fit = pd.DataFrame({x: along, "needed": np.exp(line.intercept + slope.estimate * np.log(along))})
+        fit = fit.assign(series="fit").merge(needed[["replicate"]].drop_duplicates(), how="cross")
+        frame = pd.concat([frame, fit], ignore_index=True)
+        labels["fit"] = f"fit: n^{slope.estimate:.2f}"
+        caption += (
+            f" The fit, in which these are censored ({line.censored} of "
+            f"{slope.replicates}), has the exponent {slope.estimate:.2f} (95 % interval {slope.low:.2f} to {slope.high:.2f})."
+        )
+    settings = {"series": "series", "labels": labels, "controls": ["fit"], "log_y": True} | style
+    return lines(frame, x=x, y="needed", name="needed", title=title, caption=caption, **settings)
+
+
+def matrix(
+    *sources: Source,
+    row: str,
+    column: str,
+    value: str,
+    title: str,
+    name: str = "",
+    caption: str = "",
+    labels: Mapping[str, Labels] | None = None,
+    **style: Any,
+) -> Figure:
+    """A table of means as coloured squares, one per row and column.
+
+    Args:
+        *sources: Arms, or frames with a column `replicate`.
+        row: The column whose levels are the rows.
+        column: The column whose levels are the columns.
+        value: The column that gives the colour.
+        title: The question that it answers.
+        name: The figure's name, which is also that of its file; by default `by_` and the row.
+        caption: What is shown.
+        labels: Names of the levels, by `row`, `column` and `facet`.
+        **style: What `matrix_info` takes besides: `facet`, `domain`, `value_title`, ...
+    """
+    named = {f"{axis}_labels": names for axis, names in (labels or {}).items()}
+    info = matrix_info(_stacked(sources), row=row, column=column, value=value, caption_lead=caption, **named, **style)
+    return Figure(name or f"by_{row}", title, info.caption, draw_matrix(info))
+
+
+def _frame(source: Source) -> pd.DataFrame:
+    return source if isinstance(source, pd.DataFrame) else source.frame
+
+
+def with_columns(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """The frame with all these columns, filled with missing values where it lacks them."""
+    return frame.reindex(columns=[*dict.fromkeys([*frame.columns, *columns])])
+
+
+def _stacked(sources: Sequence[Source]) -> pd.DataFrame:
+    frames = [_frame(source) for source in sources]
+    return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+
+
+def _measures(measures: Measures) -> dict[str, str]:
+    if isinstance(measures, Mapping):
+        return dict(measures)
+    names = (measures,) if isinstance(measures, str) else measures
+    return {name: name for name in names}
+
+
+def _long(
+    sources: Sequence[Source], y: Measures, x: str, facet: str | None, labels: Labels
+) -> tuple[pd.DataFrame, Labels, list[str]]:
+    """One row per run and measure, the series named by arm and measure; and the series of control arms."""
+    parts, names, dashed = [], [], []
+    kept = ["replicate", x, *([facet] if facet else [])]
+    for source in sources:
+        frame, arm = _frame(source), "" if isinstance(source, pd.DataFrame) else source.name
+        for column, words in _measures(y).items():
+            series = words if len(sources) == 1 or arm in ("main", "") else f"{arm.replace('_', ' ')}: {words}"
+            names.append(series)
+            if arm.startswith(("control", "lookup")):
+                dashed.append(series)
+            values = frame.reindex(columns=[column])[column].astype(float)
+            parts.append(frame[kept].assign(value=values, series=series))
+    return pd.concat(parts, ignore_index=True), labels or names, dashed
+
+
+def combination_map(combinations: pd.DataFrame, parts: Sequence[str], *, title: str) -> Figure:
+    """A map of the combination space: what was trained, what was held out, and the score of each pair of constituents.
+
+    Args:
+        combinations: The table `combinations` of an arm.
+        parts: The names of the constituents.
+        title: The question that it answers.
+    """
+    info = combination_map_info(combinations, parts)
+    return Figure("combination_map", title, info.caption, draw_combination_map(info))
+
+
+def training_curves(curves: pd.DataFrame, *, title: str) -> Figure:
+    """Scores against steps, one line per number of training combinations. `curves` is the table of an arm."""
+    info = curves_info(curves)
+    return Figure("curves", title, info.caption, draw_lines(info))
+
+
+def decodability_by_layer(probes: pd.DataFrame, *, title: str) -> Figure:
+    """Decodability of the constituents layer by layer. `probes` is the table `decodability` of an arm."""
+    info = decodability_by_layer_info(probes)
+    return Figure("decodability_by_layer", title, info.caption, draw_lines(info))

@@ -1,0 +1,143 @@
+"""The page of an audit: the answer, what to do, the map of the combination space, findings and methods."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from recombine.audit.cells import Cells
+from recombine.audit.findings import Advice, Audit
+from recombine.audit.wording import counted, large
+from recombine.errors import BadInput
+from recombine.figures.files import write_whole
+from recombine.figures.wording import cut
+from recombine.plain import plain
+from recombine.report.audit.answer import answer
+from recombine.report.audit.sections import draw_sections, inside_section, map_section, parts_section, strata_section
+from recombine.report.html import Table, render_page
+
+QUESTION = "Does it recombine, or does it memorise?"
+
+
+def write_audit(audit: Audit, cells: Cells, path: str | Path) -> Path:
+    """Write the page of an audit as one self-contained HTML file.
+
+    Args:
+        audit: The findings.
+        cells: The combinations they are about.
+        path: The file to write.
+
+    Returns:
+        The path of the file.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder.", fix=f"name a file, for example {path / 'audit.html'}")
+    return write_whole(path, render_audit(audit, cells))
+
+
+def render_audit(audit: Audit, cells: Cells) -> str:
+    """The page of an audit as HTML text. Arguments as for `write_audit`."""
+    # Write out invisible characters in names from data. The template escapes markup.
+    audit, cells = visible(audit), visible(cells)
+    scores = [_score(audit, cells, index) for index in range(len(audit.scores))]
+    drawn, by_score = draw_sections([score["sections"] for score in scores])
+    scores = [score | {"drawn": own} for score, own in zip(scores, by_score, strict=True)]
+    return render_page(
+        "audit.html.j2",
+        figures=drawn,
+        styles=("audit.css",),
+        scripts=("copy.js",),
+        title=f"recombine audit: {cut(Path(audit.source).name or 'a table', 80)}",
+        question=QUESTION,
+        read=_read(audit),
+        scores=scores,
+        support=audit.support,
+        facts=_facts(audit),
+        notes=audit.notes,
+        methods=_methods(audit, scores),
+    )
+
+
+def visible(value: Any) -> Any:
+    """A record whose texts have their invisible characters written out."""
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, tuple):
+        return tuple(visible(item) for item in value)
+    if isinstance(value, dict):
+        return {visible(key): visible(item) for key, item in value.items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        named = {field.name: visible(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return dataclasses.replace(value, **named)
+    return value
+
+
+def _score(audit: Audit, cells: Cells, index: int) -> dict[str, Any]:
+    """What the template shows of one score, without the drawn figures."""
+    finding = audit.scores[index]
+    sections = [
+        map_section(finding, cells, index),
+        strata_section(finding, cells, index),
+        parts_section(finding),
+        inside_section(finding),
+    ]
+    # The name is the HTML id of the table of combinations.
+    items = [
+        {"advice": advice, "collect": _collect(advice, cells), "name": f"collect-{index + 1}-{number}"}
+        for number, advice in enumerate(finding.advice, start=1)
+    ]
+    part = {"number": index + 1, "name": cut(finding.score, 80), "answer": answer(finding), "advice": items}
+    return part | {"sections": [section for section in sections if section is not None]}
+
+
+def _collect(advice: Advice, cells: Cells) -> Table | None:
+    """The combinations to collect, one column per slot. The values of a set share one column."""
+    if not advice.collect:
+        return None
+    # The longest name first: the name of one slot may be a prefix of another.
+    places = sorted(dict.fromkeys(cells.slots), key=len, reverse=True)
+    rows: list[dict[str, str]] = []
+    for combination in advice.collect:
+        row: dict[str, list[str]] = {}
+        for label in combination:
+            place = next((name for name in places if label.startswith(f"{name}=")), "")
+            row.setdefault(place, []).append(label[len(place) + 1 :] if place else label)
+        rows.append({place: "; ".join(values) for place, values in row.items()})
+    columns = [name for name in (*dict.fromkeys(cells.slots), "") if any(name in row for row in rows)]
+    body = [[row.get(name, "") for name in columns] for row in rows]
+    return Table("", [cut(name, 60) or "combination" for name in columns], body, names=range(len(columns)))
+
+
+def _read(audit: Audit) -> str:
+    levels = " \N{MULTIPLICATION SIGN} ".join(f"{number:,} {cut(name, 40)}" for name, number in audit.factors.items())
+    return (
+        f"{counted(audit.rows, 'row')}; {audit.combinations:,} of {large(audit.space_size)} possible combinations "
+        f"scored ({levels})."
+    )
+
+
+def _facts(audit: Audit) -> dict[str, str]:
+    facts = {
+        "table": cut(Path(audit.source).name or "a table", 200),
+        "scored rows": f"{audit.rows:,}",
+        "scored combinations": f"{audit.combinations:,}",
+        "possible combinations": large(audit.space_size),
+        "trained combinations": "unknown" if audit.support is None else f"{audit.support.size:,}",
+    }
+    return facts | {f"values of {cut(name, 60)}": f"{number:,}" for name, number in audit.factors.items()}
+
+
+def _methods(audit: Audit, scores: list[dict[str, Any]]) -> Table:
+    """The methods behind the page, with the sections of docs/methods-audit.md that describe them."""
+    rows: dict[str, tuple[str, str]] = {}
+    if audit.support is not None:
+        rows["what training covers"] = ("counts over trained and evaluated combinations", "Coverage")
+    for score in scores:
+        for section in score["sections"]:
+            if section.method:
+                rows.setdefault(section.title.lower(), (section.method, section.source))
+    rows["what to do"] = ("explicit rules, in a fixed order", "Advice rules")
+    body = [(what, method, source) for what, (method, source) in rows.items()]
+    return Table("Methods", ["what", "how", "section of docs/methods-audit.md"], body)

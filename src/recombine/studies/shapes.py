@@ -1,0 +1,141 @@
+"""Shapes that studies share: sizes of profiles, bases of runs, preconditions and controls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from recombine.design.arm import Arm
+from recombine.design.claims import StudyClaim, control, precondition
+from recombine.design.column import Column
+from recombine.design.study import Study
+from recombine.training.config import RunConfig
+
+SMOKE_SPACE: dict[str, Any] = {"kind": "subset", "modules": 10, "max_active": 3}
+"""A space that is small enough for a smoke profile."""
+
+PAPER_RUN: dict[str, Any] = {"model": {"kind": "mlp", "width": 1024, "depth": 4}, "recipe": "paper", "eval_every": 100}
+"""The network and recipe of the paper *Scaling can lead to compositional generalization*."""
+
+PREFERENCES = RunConfig.model_validate(
+    {
+        "space": {"kind": "subset", "modules": 8, "max_active": 3},
+        "support": {"kind": "random", "number": 60},
+        "family": {"kind": "preferences", "features": 8, "objects": 2},
+        "model": {"kind": "mlp", "width": 256, "depth": 2},
+        "recipe": {"kind": "fast", "steps": 1000},
+        "eval_every": 50,
+    }
+)
+"""The grid world of preferences at laptop size."""
+
+SMOKE_PREFERENCES: dict[str, Any] = {
+    "family": {"kind": "preferences", "features": 6},
+    "space": {"kind": "subset", "modules": 6, "max_active": 3},
+    "model": {"kind": "mlp", "width": 32, "depth": 1},
+    "recipe": {"kind": "fast", "steps": 50, "tasks": 32},
+}
+"""The same in seconds."""
+
+PAPER_PREFERENCES: dict[str, Any] = {
+    "space": {"kind": "subset", "modules": 16, "max_active": 3},
+    "support": {"kind": "random", "held_out": 0.25},
+    "family": {"kind": "preferences", "features": 16},
+    "model": {"kind": "mlp", "width": 1024, "depth": 2},
+    "recipe": {"kind": "paper", "learning_rate": 1e-4, "weight_decay": 1e-3, "steps": 3_000_000},
+    "eval_every": 1000,
+}
+"""The same at the size of the paper."""
+
+GOALS = RunConfig.model_validate(
+    {
+        "family": "goals",
+        "model": {"kind": "mlp", "width": 256, "depth": 2},
+        "recipe": {"kind": "fast", "steps": 300, "samples": 16},
+        "eval_every": 50,
+    }
+)
+"""The grid world of goals, told in English, at laptop size."""
+
+PAPER_GOALS: dict[str, Any] = {
+    "family": {"kind": "goals", "grid": 11},
+    "model": {"kind": "mlp", "width": 1024, "depth": 2},
+    "recipe": {"kind": "paper", "learning_rate": 1e-3, "weight_decay": 3e-2, "steps": 1_000_000},
+    "eval_every": 1000,
+}
+"""The same at the size of the paper."""
+
+
+def sequence_run(
+    family: Any, *, tasks: int, steps: int, eval_every: int, validation_tasks: int, **settings: Any
+) -> dict[str, Any]:
+    """The settings of a run of a sequence model, which reads and writes one sample per task.
+
+    Args:
+        family: The family, or its kind; parts that are not given go with it.
+        tasks: Tasks per step.
+        steps: Steps of training.
+        eval_every: Steps between two evaluations.
+        validation_tasks: Tasks of each validation stream.
+        **settings: Other parts of the run.
+    """
+    recipe = {"kind": "fast", "tasks": tasks, "samples": 1, "steps": steps}
+    sizes = {"eval_every": eval_every, "validation_tasks": validation_tasks}
+    return {"family": family, "recipe": recipe, **sizes, **settings}
+
+
+def ascending(study: Study, *fields: str, least: int = 2) -> None:
+    """Raise ValueError unless each field holds at least `least` different sizes, smallest first."""
+    for name in fields:
+        levels = getattr(study, name)
+        if len(levels) < least or sorted(set(levels)) != list(levels):
+            raise ValueError(f"{name} must be at least {least} different sizes, smallest first, got {levels}")
+
+
+def other_family(study: Any) -> None:
+    """Raise ValueError where the control of a study has the family of its main runs."""
+    if study.control.kind == study.base.family.kind:
+        raise ValueError(f"control={study.control.kind}: the control must be another family than base.family")
+
+
+def fits(column: Column, text: str, threshold: float = 0.8, name: str = "fits") -> StudyClaim:
+    """The precondition that networks fit their training tasks."""
+    return precondition(name, column.above(threshold), text)
+
+
+def control_fails(
+    learned: Column, correlation: Column, learned_text: str, text: str, **more: Any
+) -> Iterator[StudyClaim]:
+    """The control that must fail: independent random functions are learned, and nothing carries over to held-out ones.
+
+    Args:
+        learned: The score on trained combinations of the control.
+        correlation: The correlation with the truth on held-out combinations of the control.
+        learned_text: The statement of the precondition `control-is-learned`.
+        text: The statement of the control `control-stays-at-zero`.
+        **more: What `control` takes besides, for instance `version`.
+    """
+    yield precondition("control-is-learned", learned.above(0.3), learned_text)
+    yield control("control-stays-at-zero", correlation.equivalent(0.05), text, needs="control-is-learned", **more)
+
+
+def undecided(study: Study) -> Column:
+    """NaN in each replicate: the effect of a claim whose runs a profile leaves out."""
+    seeds = tuple(study.seeds)
+    return Column(seeds, ({},), lambda data: np.full((len(seeds), 1), np.nan), "undecided")
+
+
+def if_run(study: Study, arm: Arm | None, column: str, **labels: Any) -> Column:
+    """A column of an arm in the cells with these labels; undecided where a profile leaves them out.
+
+    Args:
+        study: The study.
+        arm: The arm; None where the profile leaves it out.
+        column: The column, as in `arm[column]`.
+        **labels: The level of one or more axes, as in `Column.at`.
+    """
+    if arm is None or any(level not in arm.axes.get(axis, ()) for axis, level in labels.items()):
+        return undecided(study)
+    return arm[column].at(**labels)

@@ -1,0 +1,99 @@
+"""A run that ended: its network, its curves, and how it ended."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+from recombine import _html
+from recombine._show import text_table
+from recombine.models.base import Network
+from recombine.training.config import RunConfig
+from recombine.training.prepare import Setting
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Outcome:
+    """A run that ended.
+
+    Example:
+        ```python
+        run = rc.train(config)
+        run.measure(rc.probes.Scores()).summary["r2_held_out"]
+        ```
+    """
+
+    config: RunConfig
+    network: Network
+    """The trained network."""
+    curves: list[dict[str, float]]
+    """One record per evaluation: step, loss (mean since the last), score_in, score_held_out (validation streams)."""
+    steps: int
+    seconds: float
+    """Training time without compilation. Runs that were stacked share the time of their stack equally."""
+    compile_seconds: float
+    """Compilation of the run's program; zero for all but the first run that needs it."""
+    reached: bool | None
+    """Whether the target was reached; None without a target."""
+    failed_at: int | None
+    """The step with the first loss that was not finite; None for a sound run."""
+    stack_size: int
+    """The number of runs that the program trained at once, at the end."""
+    earlier_stack_sizes: tuple[int, ...] = ()
+    """Earlier numbers, where memory was short on the way and the stack was split."""
+    devices: int = 1
+    """The number of devices over which the tasks of a batch were spread."""
+
+    @functools.cached_property
+    def setting(self) -> Setting:
+        """The run's support, teacher and encoding."""
+        return Setting(self.config)
+
+    def measure(self, measurement: Any) -> Any:
+        """Measure the trained network.
+
+        Args:
+            measurement: A component of `recombine.probes`, such as `Scores()`.
+
+        Returns:
+            What the measurement gives: a table and a summary.
+        """
+        return measurement.measure(self.setting, self.network)
+
+    def _title(self) -> str:
+        return f"run {self.config.run_id}: {_ending(self)} in {self.seconds:.1f} s"
+
+    def __repr__(self) -> str:
+        return f"{self._title()}\n{text_table(run_facts(self))}"
+
+    def _repr_html_(self) -> str:
+        return _html.card(self._title(), _html.table(("", ""), run_facts(self)))
+
+
+def _ending(outcome: Outcome) -> str:
+    if outcome.failed_at is not None:
+        return f"failed at step {outcome.failed_at}"
+    return f"{outcome.steps:,} steps" + (", target reached" if outcome.reached else "")
+
+
+def run_facts(outcome: Outcome) -> list[tuple[str, str]]:
+    """What `repr` shows of a run: its settings, and its last scores."""
+    rows = setting_rows(outcome.config)
+    if outcome.curves:
+        last = outcome.curves[-1]
+        scores = f"{last['score_in']:.3f} in training, {last['score_held_out']:.3f} held out"
+        rows.append((outcome.config.family.metric, f"{scores} (validation)"))
+        rows.append(("loss", f"{last['loss']:.4g}"))
+    return rows
+
+
+def setting_rows(config: RunConfig) -> list[tuple[str, str]]:
+    """The settings of a run, one row each: all components, and the others where they are not the default."""
+    fields = type(config).model_fields
+    return [
+        (name, repr(value))
+        for name in fields
+        if name in config.components() or getattr(config, name) != fields[name].get_default()
+        for value in (getattr(config, name),)
+    ]

@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from recombine.errors import BadInput
-from recombine.stats.intervals import bootstrap_interval, mean_and_error, t_bounds, t_interval
+from recombine.stats.intervals import bootstrap_interval, mean_and_error, t_bounds, t_interval, walsh_bounds
 
 finite = st.floats(-1e6, 1e6, allow_nan=False)
 
@@ -96,6 +96,20 @@ def test_other_bad_input_is_refused():
         bootstrap_interval([0.0, 0.0], lambda samples: np.full(len(samples), np.nan))
     with pytest.raises(BadInput, match=r"not finite in .* resamples"):  # two points: half the lines have no slope
         bootstrap_interval([[0.0, 0.0], [1.0, 1.0]], slope)
+
+
+@pytest.mark.parametrize("n", [6, 8, 12, 30])
+def test_the_signed_rank_interval_is_that_of_wilcoxon(n):
+    values = np.random.default_rng(n).normal(0.3, 1, size=n)
+    low, high = walsh_bounds(values)
+    for outside, inside in ((low - 1e-9, low + 1e-9), (high + 1e-9, high - 1e-9)):
+        assert stats.wilcoxon(values - outside, method="exact").pvalue <= 0.05
+        assert stats.wilcoxon(values - inside, method="exact").pvalue > 0.05
+
+
+def test_few_replicates_have_the_range_as_their_signed_rank_interval():
+    ends = walsh_bounds(np.array([[0.3, 0.1, 0.2], [1.0, 2.0, 3.0]]))
+    np.testing.assert_array_equal(ends, [[0.1, 1.0], [0.3, 3.0]])
 
 
 def test_bootstrap_is_set_by_its_seed():

@@ -52,8 +52,68 @@ def test_too_few_effects_decide_nothing(effects, direction):
 
 def test_equal_effects_are_noted():
     verdict = judge(claim(), [0.1] * 12)
-    assert (verdict.verdict, verdict.low, verdict.high, verdict.p) == ("supported", 0.1, 0.1, 0)
+    assert (verdict.verdict, verdict.low, verdict.high) == ("supported", 0.1, 0.1)
+    assert verdict.p == stats.binomtest(12, 12).pvalue  # The sign test: equal effects are no proof of no variance.
     assert verdict.note == "all 12 effects are equal"
+    assert judge(claim(), [0.1] * 5).verdict == "inconclusive"
+
+
+def test_both_intervals_must_agree():
+    effects = [0.04, 0.12, 0.12, 0.13, 0.12, 0.12]
+    assert stats.ttest_1samp(effects, 0.05).pvalue < 0.05 <= stats.wilcoxon(np.subtract(effects, 0.05)).pvalue
+    verdict = judge(claim(), effects)
+    assert verdict.verdict == "inconclusive"
+    assert verdict.note == "supported by the t interval, but not by the signed-rank interval [0.04, 0.13]"
+    assert judge(claim(), [0.06, *effects[1:]]).verdict == "supported"
+
+
+SCALES = (("R2", 0.05), ("log error", 0.2))
+
+
+def scaled(first, second, **others):
+    rng = np.random.default_rng(3)
+    noise = rng.normal(0, 0.01, size=(2, 8))
+    return judge(claim(scales=SCALES, **others), np.array([[first], [second]]) + noise)
+
+
+@pytest.mark.parametrize(
+    "first, second, outcome, answer",
+    [
+        (0.2, 0.5, "supported", "holds"),
+        (-0.2, -0.5, "contradicted", "does not hold"),
+        (0.0, 0.0, "equivalent", "too small to matter"),
+        (0.2, 0.2, "inconclusive", "not decided"),  # The second lies on its margin.
+        (0.05, 0.2, "inconclusive", "not decided"),
+        (0.0, 0.5, "depends on the scale", "depends on the scale"),
+        (0.2, -0.5, "depends on the scale", "depends on the scale"),
+    ],
+)
+def test_a_claim_holds_on_every_scale_or_depends_on_the_scale(first, second, outcome, answer):
+    verdict = scaled(first, second)
+    assert (verdict.verdict, verdict.answer) == (outcome, answer)
+    assert verdict.p == max(scale.p for scale in verdict.scales)
+    assert [scale.scale for scale in verdict.scales] == ["R2", "log error"]
+    settled = settle([verdict])[0]
+    assert settled.verdict == outcome
+    record = json.loads(json.dumps(settled.record(), allow_nan=False))
+    assert record["answer"] == answer and len(record["values"]) == 8
+    assert settle([Verdict.from_record(record)])[0].record() == settled.record()
+
+
+def test_what_depends_on_the_scale_is_no_precondition():
+    depends = scaled(0.0, 0.5, name="fits", role="precondition")
+    assert settle([judge(claim(needs=("fits",)), EFFECTS), depends])[0].verdict == "inconclusive"
+
+
+def test_scales_need_a_row_each():
+    with pytest.raises(BadInput, match="one row for each of the 2 scales"):
+        judge(claim(scales=SCALES), EFFECTS)
+
+
+def test_equivalence_is_an_answer_or_what_was_claimed():
+    same = [0.01, 0.0, -0.01, 0.005, 0.0, -0.002]
+    assert judge(claim(direction="equivalent"), same).answer == "holds"
+    assert judge(claim(), same).answer == "too small to matter"
 
 
 def test_effects_must_be_flat():
@@ -123,7 +183,10 @@ def test_what_does_not_survive_becomes_inconclusive():
     alone = judge(claim(primary=True), weak)
     assert alone.verdict == "supported" and 0.01 < alone.p < 0.05
     assert settle([alone])[0].verdict == "supported"
-    rivals = [judge(claim(primary=True, study=f"other {index}"), [0.0, 0.1, -0.1]) for index in range(4)]
+    elsewhere = [judge(claim(primary=True, study=f"other {index}"), [0.0, 0.1, -0.1]) for index in range(4)]
+    assert settle([alone, *elsewhere])[0].verdict == "supported"
+    assert settle([alone, *elsewhere])[0].p_portfolio > 0.05
+    rivals = [judge(claim(f"rival {index}", primary=True), [0.0, 0.1, -0.1]) for index in range(4)]
     settled = settle([alone, *rivals])[0]
     assert settled.verdict == "inconclusive"
     assert settled.note.startswith("supported alone, but not after correction (Holm: p = 0.")
@@ -191,6 +254,29 @@ def test_settling_twice_is_settling_once(drafts):
         assert after.verdict in (before.verdict, "inconclusive")
         assert after.p_adjusted >= after.p
         assert after.verdict == "inconclusive" or after.p_adjusted <= 0.05
+
+
+@given(drafts, drafts)
+@settings(derandomize=True, deadline=None)
+def test_another_study_changes_no_verdict(drafts, others):
+    def verdicts(study, drafts):
+        return [
+            judge(claim(str(index), direction, 0.1, primary=primary, study=study), values)
+            for index, (direction, primary, _, values) in enumerate(drafts)
+        ]
+
+    own = verdicts("own", drafts)
+    together = settle([*own, *verdicts("other", others)])[: len(own)]
+    for alone, joined in zip(settle(own), together, strict=True):
+        assert replace(joined, p_portfolio=alone.p_portfolio) == alone
+
+
+def test_preconditions_and_controls_are_not_corrected():
+    weak = [0.12, 0.06, 0.15, 0.09, 0.2, 0.08]
+    many = [judge(claim(f"claim {index}"), [0.0, 0.1, -0.1]) for index in range(9)]
+    for role in ("precondition", "control"):
+        settled = settle([judge(claim(role=role), weak), *many])[0]
+        assert (settled.verdict, settled.p_adjusted, settled.p_portfolio) == ("supported", settled.p, None)
 
 
 def any_false(truths, primary, seed, trials=500):

@@ -3,42 +3,60 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from recombine.design.column import SCALES
 from recombine.errors import BadInput
 from recombine.overrides import apply
 from recombine.studies.scale_by_coverage import STRATA, ScaleByCoverage
 
-GAIN = {"r2_all_pairs_met": 0.2, "r2_some_pairs_unmet": 0.1, "r2_part_unseen": 0.0}
-"""What two doublings of anything gain in each stratum."""
-BASE = {"r2_all_pairs_met": 0.1, "r2_some_pairs_unmet": 0.1, "r2_part_unseen": -0.1}
+ERROR = {"all_pairs_met": 0.4, "some_pairs_unmet": 0.5, "part_unseen": 0.8}
+"""The error (1 - R2) of each stratum at the smallest scale."""
+HALVINGS = {"all_pairs_met": 1.0, "some_pairs_unmet": 0.5, "part_unseen": 0.0}
+"""How many times one doubling of anything halves the error of each stratum."""
 
 
 @pytest.fixture(scope="module")
-def laptop() -> ScaleByCoverage:
-    return apply(ScaleByCoverage.profile("laptop"), ["first_seed=0"])
+def study() -> ScaleByCoverage:
+    sizes = ["widths=32,64,128", "steps=125,250,500", "numbers=64,128,256"]
+    return apply(ScaleByCoverage.profile("laptop"), ["first_seed=0", *sizes])
 
 
 @pytest.fixture(scope="module")
 def tables(made):
-    def build(study, gain=GAIN, noise=0.01, missing=lambda labels: False):
+    def build(study, halvings=HALVINGS, noise=0.01, missing=lambda labels: False):
         draw = np.random.default_rng(0)
 
         def score(labels):
-            doublings = sum(np.log2(labels[axis] / levels[0]) for axis, levels in study.levels.items())
-            values = {name: BASE[name] + gain[name] * doublings / 2 + noise * draw.standard_normal() for name in gain}
-            values |= {"r2_in": 0.9 if labels["number"] == 64 else 0.95, "r2_held_out": 0.5}
+            values = {"r2_in": 0.9 if labels["number"] == 64 else 0.95, "r2_held_out": 0.5}
             values |= {"correlation_held_out": noise * draw.standard_normal()}
             return {} if missing(labels) else values
 
-        return made(study, score)
+        def combinations(labels):
+            """Two combinations of each stratum. With few training combinations, covered ones count as unmet in the run."""
+            doublings = sum(np.log2(labels[axis] / levels[0]) for axis, levels in study.levels.items())
+            rows = []
+            for stratum in STRATA:
+                error = (
+                    ERROR[stratum] * 2 ** (-halvings[stratum] * doublings / 4) * np.exp(noise * draw.standard_normal())
+                )
+                own = "some_pairs_unmet" if labels["number"] == 64 and stratum == "all_pairs_met" else stratum
+                rows += [
+                    (f"{stratum} {index}", "held_out", own, error * size, size) for index, size in ((1, 1), (2, 3))
+                ]
+            frame = pd.DataFrame(rows, columns=["combination", "region", "stratum", "error", "spread"])
+            trained = frame.assign(region="trained", error=0.0)
+            return pd.concat([frame, trained])[: 0 if missing(labels) else None]
+
+        return made(study, score, combinations=combinations)
 
     return build
 
 
-def test_a_grid_of_lines_that_meet_at_the_largest_scale(laptop):
-    runs = laptop.design.runs
-    assert len(laptop.design.run_ids) == len(runs)
+def test_a_grid_of_lines_that_meet_at_the_largest_scale(study):
+    runs = study.design.runs
+    assert len(study.design.run_ids) == len(runs)
     cells = {
         arm: {(labels["width"], labels["steps"], labels["number"]) for _, labels in runs if labels["arm"] == arm}
         for arm in ("main", "lookup")
@@ -46,51 +64,56 @@ def test_a_grid_of_lines_that_meet_at_the_largest_scale(laptop):
     assert len(cells["main"]) == 7 and (128, 500, 256) in cells["main"]
     assert cells["lookup"] == {(32, 500, 256), (128, 125, 256), (128, 500, 64), (128, 500, 256)}
     assert {labels["replicate"] for _, labels in runs} == set(range(12))
-    assert [claim.name for claim in laptop.design.claims if claim.primary] == ["interaction"]
+    primary = [claim.name for claim in study.design.claims if claim.primary]
+    assert primary == ["interaction-unmet-pair", "interaction-unseen-part"]  # Never averaged.
 
 
-def test_the_interaction_is_what_the_strata_gain_more(laptop, tables, effects):
-    found = effects(laptop, tables(laptop, noise=0.0))
-    # Two doublings on each axis: .2 where covered, .1 and 0 where not.
-    expected = {
-        "fits": 0.95,
-        "interaction": 0.15,
-        "interaction-width": 0.15,
-        "interaction-steps": 0.15,
-        "interaction-number": 0.15,
-        "interaction-unmet-pairs": 0.1,
-        "interaction-unseen-part": 0.2,
-        "helps-covered": 0.2,
-        "unmet-pairs-lag": 0.3,
-        "unseen-part-fails": 0.2 + 0.6,
-        "control-is-learned": 0.9,
-        "control-stays-at-zero": 0.0,
+def test_the_interaction_is_what_the_covered_stratum_gains_more_on_each_scale(study, tables, effects):
+    computed = effects(study, tables(study, noise=0.0))
+    # Along one axis the others are at their largest, four doublings of six in all; its own two are the rise.
+    ends = {
+        stratum: [1 - ERROR[stratum] * 2 ** (-HALVINGS[stratum] * doublings / 4) for doublings in (4, 6)]
+        for stratum in STRATA
     }
-    assert list(found) == list(expected)
-    for name, value in expected.items():
-        assert found[name] == pytest.approx(value), name
+    gains = {
+        stratum: [transform(np.array(end)) - transform(np.array(start)) for transform, _ in SCALES.values()]
+        for stratum, (start, end) in ends.items()
+    }
+    covered, unmet, unseen = (np.array(gains[stratum])[:, None] for stratum in STRATA)
+    for name, expected in {
+        "interaction-unmet-pair": covered - unmet,
+        "interaction-unmet-pair-number": covered - unmet,
+        "interaction-unseen-part-width": covered - unseen,
+        "helps-covered": covered,
+        "helps-unseen-part": unseen,
+    }.items():
+        np.testing.assert_allclose(computed[name], np.broadcast_to(expected, (3, 12)), atol=1e-12, err_msg=name)
+    assert computed["unseen-part-lags"][0] == pytest.approx(ends["all_pairs_met"][1] - ends["part_unseen"][1])
 
 
-def test_equal_gains_are_no_interaction(laptop, tables, words):
-    verdicts = words(laptop, tables(laptop, dict.fromkeys(GAIN, 0.2)))
-    assert verdicts["interaction"] == "equivalent" and verdicts["helps-covered"] == "supported"
-    assert verdicts["control-stays-at-zero"] == "equivalent"
+def test_errors_that_are_divided_alike_depend_on_the_scale(study, tables, words):
+    """Everywhere scale divides the error by the same number. In R2 the stratum with the larger error gains more."""
+    verdicts = words(study, tables(study, dict.fromkeys(HALVINGS, 1.0), noise=0.002))
+    assert verdicts["interaction-unseen-part"] == "depends on the scale"
+    assert verdicts["helps-covered"] == verdicts["helps-unseen-part"] == "supported"
 
 
-def test_a_missing_run_leaves_its_replicate_out(laptop, tables, effects):
-    frames = tables(laptop, missing=lambda labels: labels["replicate"] == 3 and labels["width"] == 32)
-    found = effects(laptop, frames)["interaction"]
-    assert np.isnan(found[3]) and np.isfinite(np.delete(found, 3)).all()
+def test_more_on_every_scale_is_supported(study, tables, words):
+    verdicts = words(study, tables(study))
+    assert verdicts["interaction-unseen-part"] == "supported"
+    assert verdicts["helps-unseen-part"] == verdicts["control-stays-at-zero"] == "equivalent"
 
 
-def test_figures_of_tables_and_of_nothing(laptop, tables, made):
-    for given in (tables(laptop), made(laptop, lambda labels: {})):
-        assert [figure.name for figure in laptop.design.figures(given)] == ["scale_by_coverage"]
-    data = laptop.design.data(tables(laptop, noise=0.0))
-    frame = laptop.by_scale(data["main"].runs, data["lookup"].runs)
-    assert len(frame) == 12 * (3 * 3 * len(STRATA) + 3 * 2)
-    at_most = frame[(frame["axis"] == "steps") & (frame["stratum"] == STRATA["r2_all_pairs_met"])]
-    assert at_most.groupby("times")["r2"].mean().to_dict() == pytest.approx({1: 0.5, 2: 0.6, 4: 0.7})
+def test_a_missing_run_leaves_its_replicate_out(study, tables, effects):
+    frames = tables(study, missing=lambda labels: labels["replicate"] == 3 and labels["width"] == 32)
+    values = effects(study, frames)["interaction-unmet-pair"]
+    assert np.isnan(values[:, 3]).all() and np.isfinite(np.delete(values, 3, axis=1)).all()
+
+
+def test_figures_of_tables_and_of_nothing(study, tables, made):
+    for given in (tables(study), made(study, lambda labels: {})):
+        names = [figure.name for figure in study.design.figures(given)]
+        assert names == ["scale_by_coverage", "error_by_coverage"]
 
 
 @pytest.mark.parametrize("wrong", ["widths=64", "steps=500,100", "numbers=64,64"])

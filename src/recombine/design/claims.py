@@ -42,6 +42,7 @@ class StudyClaim:
             role=self.role,
             needs=self.needs,
             version=self.version,
+            scales=self.test.scales,
         )
 
 
@@ -87,7 +88,8 @@ class Effect:
     """A claim with its effect in each replicate."""
 
     claim: Claim
-    values: Float[np.ndarray, " replicate"]
+    values: Float[np.ndarray, " replicate"] | Float[np.ndarray, "scale replicate"]
+    """One number per replicate; one row per scale where the claim has scales."""
 
     def judge(self) -> Verdict:
         """The verdict on this claim alone."""
@@ -95,11 +97,12 @@ class Effect:
 
     def record(self) -> dict[str, Any]:
         """Plain values from which the verdict can be computed again."""
-        return {"claim": dataclasses.asdict(self.claim), "values": [float(value) for value in self.values]}
+        return {"claim": dataclasses.asdict(self.claim), "values": self.values.tolist()}
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Effect:
         """The effect that `record` wrote."""
-        claim = record["claim"] | {"needs": tuple(record["claim"]["needs"])}
-        values = [np.nan if value is None else value for value in record["values"]]
-        return cls(Claim(**claim), np.array(values, dtype=float))
+        claim = record["claim"]
+        scales = tuple((name, margin) for name, margin in claim.get("scales", ()))
+        values = np.array(record["values"], dtype=float)  # None becomes NaN.
+        return cls(Claim(**claim | {"needs": tuple(claim["needs"]), "scales": scales}), values)

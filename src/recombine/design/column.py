@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -33,6 +33,28 @@ class Test:
     effect: Column
     direction: Direction
     margin: float
+    """The margin; on several scales, that of the first."""
+    scales: tuple[tuple[str, float], ...] = ()
+    """The scales on which the effect is judged, each with its margin."""
+
+
+class Scale(NamedTuple):
+    """A way to count a score that is 1 where every answer is right, and a margin for differences on it."""
+
+    transform: Callable[[Values], Values]
+    margin: float
+
+
+LEAST_ERROR = 1e-6
+"""A smaller error counts as this one: a perfect score has a logarithm, too."""
+
+SCALES: Mapping[str, Scale] = {
+    "R2": Scale(lambda score: score, 0.05),
+    "log error": Scale(lambda score: -np.log(np.maximum(1 - score, LEAST_ERROR)), float(np.log(1.25))),
+    "root error": Scale(lambda score: -np.sqrt(np.maximum(1 - score, 0)), 0.05),
+}
+"""The scales on which gains are compared. A bounded score compresses gains near its ceiling, and a difference of gains can
+change its sign from scale to scale. The margins: .05 of R2, an error that is 1.25 times as large, .05 of a root error."""
 
 
 def _operator(combine: Callable[..., Values], sign: str) -> Callable[[Column, Column | float], Column]:
@@ -101,13 +123,13 @@ class Column:
 
     def _over(self, axis: str | None, name: str, reduce: Callable[[Values], np.ndarray]) -> Column:
         if axis is None:
-            return self._made(({},), lambda values: reduce(values)[:, None], f"{self.words}.{name}()")
+            return self._grouped(("scale",), reduce, f"{self.words}.{name}()")
         return self._along(axis, name, reduce)
 
     def _along(self, axis: str | None, name: str, reduce: Callable[[Values], np.ndarray], least: int = 1) -> Column:
         """Reduce an axis in each group of cells that agree in all other labels."""
         if axis is None:
-            varying = [label for label in self._labels() if len(self._levels(label)) > 1]
+            varying = [label for label in self._labels() if label != "scale" and len(self._levels(label)) > 1]
             if len(varying) > 1:
                 raise BadInput(
                     f"{self.words}.{name}() could be along {' or '.join(varying)}.",
@@ -115,22 +137,30 @@ class Column:
                 )
             axis = varying[0] if varying else next(iter(self._labels()), "")
         self._levels(axis)
-        groups: dict[tuple[Any, ...], list[int]] = {}
-        for index, cell in enumerate(self.cells):
-            groups.setdefault(tuple((k, v) for k, v in cell.items() if k != axis), []).append(index)
-        for others, members in groups.items():
+        others = tuple(label for label in self._labels() if label != axis)
+        for labels, members in self._groups(others).items():
             if len(members) < least:
                 raise BadInput(
                     f"{self.words}.{name}({axis!r}) needs {least} levels of {axis!r}; there is one"
-                    f"{f' with {_named(dict(others))}' if others else ''}.",
+                    f"{f' with {_named(dict(labels))}' if labels else ''}.",
                     fix="give the axis more levels, or leave the claim out in this profile",
                 )
-        cells = tuple(dict(others) for others in groups)
-        chosen = list(groups.values())
+        return self._grouped(others, reduce, f'{self.words}.{name}("{axis}")')
+
+    def _groups(self, labels: Sequence[str]) -> dict[tuple[tuple[str, Any], ...], list[int]]:
+        """The cells that agree in these labels, by their levels."""
+        groups: dict[tuple[tuple[str, Any], ...], list[int]] = {}
+        for index, cell in enumerate(self.cells):
+            groups.setdefault(tuple((k, v) for k, v in cell.items() if k in labels), []).append(index)
+        return groups
+
+    def _grouped(self, labels: Sequence[str], reduce: Callable[[Values], np.ndarray], words: str) -> Column:
+        """Reduce each group of cells that agree in these labels to one cell."""
+        groups = self._groups(labels)
         return self._made(
-            cells,
-            lambda values: np.stack([reduce(values[:, members]) for members in chosen], axis=1),
-            f'{self.words}.{name}("{axis}")',
+            [dict(cell) for cell in groups],
+            lambda values: np.stack([reduce(values[:, members]) for members in groups.values()], axis=1),
+            words,
         )
 
     # Arithmetic
@@ -159,6 +189,19 @@ class Column:
     def log2(self) -> Column:
         """The logarithm to base 2: a difference of logarithms counts doublings."""
         return self.map(np.log2, "log2")
+
+    def on_scales(self) -> Column:
+        """The same score on each of `SCALES`, as a further axis `scale`.
+
+        Use it where gains or gaps at different heights are compared: the claim then has to hold on every scale.
+        """
+        cells = tuple({**cell, "scale": name} for cell in self.cells for name in SCALES)
+
+        def change(values: Values) -> Values:
+            scaled = np.stack([scale.transform(values) for scale in SCALES.values()], axis=-1)
+            return scaled.reshape(len(values), -1)
+
+        return self._made(cells, change, f"{self.words}.on_scales()")
 
     def __neg__(self) -> Column:
         return self._made(self.cells, np.negative, f"-{self.words}")
@@ -200,16 +243,16 @@ class Column:
 
     # Judging
 
-    def greater(self, margin: float) -> Test:
-        """The effect is greater than the margin, a distance from no effect."""
+    def greater(self, margin: float | None = None) -> Test:
+        """The effect is greater than the margin, a distance from no effect. Scales have their own margins."""
         return self._judged("greater", margin)
 
-    def less(self, margin: float) -> Test:
-        """The effect is less than minus the margin."""
+    def less(self, margin: float | None = None) -> Test:
+        """The effect is less than minus the margin. Scales have their own margins."""
         return self._judged("less", margin)
 
-    def equivalent(self, margin: float) -> Test:
-        """The effect is within the margin of no effect."""
+    def equivalent(self, margin: float | None = None) -> Test:
+        """The effect is within the margin of no effect. Scales have their own margins."""
         return self._judged("equivalent", margin)
 
     def above(self, threshold: float) -> Test:
@@ -220,17 +263,24 @@ class Column:
         """The value is below a threshold."""
         return self._judged("below", threshold)
 
-    def _judged(self, direction: Direction, margin: float) -> Test:
-        if len(self.cells) != 1:
+    def _judged(self, direction: Direction, margin: float | None) -> Test:
+        scales = tuple((name, SCALES[name].margin) for name in (cell.get("scale") for cell in self.cells) if name)
+        if len(self.cells) != (len(SCALES) if scales else 1):
             raise BadInput(
                 f"{self.words} has {len(self.cells)} cells, and a claim is about one number per replicate.",
                 fix="choose a cell with .at(...) or reduce with .rise(), .lowest(), .mean(), ...",
             )
-        return Test(self, direction, margin)
+        if (margin is None) != bool(scales):
+            raise BadInput(
+                f"{self.words} {'has a margin for each scale' if scales else 'has no margin'}.",
+                fix="give no margin" if scales else "give a margin, as in .greater(0.05)",
+            )
+        return Test(self, direction, scales[0][1] if margin is None else margin, scales)
 
-    def values(self, data: Data) -> Float[np.ndarray, " replicate"]:
-        """The numbers of a column with one cell."""
-        return np.asarray(self.compute(data), dtype=float)[:, 0]
+    def values(self, data: Data) -> Float[np.ndarray, " replicate"] | Float[np.ndarray, "scale replicate"]:
+        """The numbers of a column with one cell; one row per scale where it is on several."""
+        numbers = np.asarray(self.compute(data), dtype=float).T
+        return numbers if "scale" in self.cells[0] else numbers[0]
 
     # Words
 

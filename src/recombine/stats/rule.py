@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, assert_never
 
 import numpy as np
@@ -12,8 +13,8 @@ from recombine.stats.intervals import LEVEL, Floats, t_bounds
 
 Direction = Literal["greater", "less", "equivalent", "above", "below"]
 """What a claim says of its effect. `above` and `below` compare with a threshold, the others with no effect."""
-Outcome = Literal["supported", "contradicted", "equivalent", "inconclusive"]
-"""What the replicates say about a claim."""
+Outcome = Literal["supported", "contradicted", "equivalent", "inconclusive", "depends on the scale"]
+"""What the replicates say about a claim. A claim that is judged on several scales may depend on the scale."""
 
 
 class Region(NamedTuple):
@@ -89,6 +90,35 @@ def decide(
         outcome = np.where(reached, region.outcome, outcome)
         p = np.where(reached, _smallest_alpha(region, mean, error, replicates), p)
     return Decision(outcome, low, high, p)
+
+
+def on_every_scale(outcomes: Sequence[Outcome]) -> Outcome:
+    """The outcome of a claim that is judged on several scales of one score.
+
+    Args:
+        outcomes: The outcome on each scale.
+
+    Returns:
+        The common outcome; *depends on the scale* where two scales are decided differently; else *inconclusive*.
+    """
+    decided = {outcome for outcome in outcomes if outcome != "inconclusive"}
+    if len(decided) > 1:
+        return "depends on the scale"
+    return "inconclusive" if "inconclusive" in outcomes or not decided else decided.pop()
+
+
+def holds_within(direction: Direction, outcome: Outcome, margin: float, low: float, high: float) -> bool:
+    """Whether a second interval gives the same outcome: it lies in a region of this outcome.
+
+    Args:
+        direction: The direction of the claim.
+        outcome: The outcome of the first interval.
+        margin: A distance from no effect; for `above` and `below` the threshold.
+        low: The lower end of the second interval.
+        high: Its upper end.
+    """
+    ends = np.asarray(low), np.asarray(high)
+    return any(bool(_holds(region, *ends)) for region in regions(direction, margin) if region.outcome == outcome)
 
 
 def _holds(region: Region, low: Floats, high: Floats) -> npt.NDArray[np.bool_]:

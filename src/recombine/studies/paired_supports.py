@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recombine.design import Arm, Column, statistic
 from recombine.families import Family
 from recombine.spaces import Space, SubsetSpace
 from recombine.supports import Balanced, Disconnected, MissingPart, Popular, Random, SupportKind, Unpopular
@@ -80,31 +81,47 @@ def size_of(kind: SupportKind, space: Space) -> int:
     return size
 
 
-def lost(tables: Tables, family: Family, support: str, against: str) -> pd.Series:
-    """How much lower the headline score is with one support than with another, for each replicate.
+def on_common_combinations(own: pd.DataFrame, other: pd.DataFrame, family: Family) -> pd.Series:
+    """The headline score of some runs on the combinations that they and other runs were scored on, for each replicate.
 
-    Kinds of support leave out different combinations, and some combinations are harder than others. So only the
-    combinations count that both hold out. A replicate is left out where a run failed or where no combination is held
-    out by both.
+    Kinds of support leave out different combinations, and some combinations are harder than others. So only those count
+    that both hold out. A replicate is left out where a run failed or where no combination is held out by both.
 
     Args:
-        tables: The tables of an arm with an axis `support`.
+        own: The held-out combinations of one run per replicate.
+        other: The same of the runs that they are compared with.
         family: The family of the runs, which pools the scores of combinations.
-        support: The label of the support that may lose.
-        against: The label of the support that it is compared with.
     """
+    keys = ["replicate", "combination"]
+    return family.pooled(own.merge(other[keys], on=keys), ["replicate"]).set_index("replicate")[family.metric]
+
+
+def score_beside(tables: Tables, family: Family, of: str, beside: str) -> pd.Series:
+    """The score with one support on the combinations that it and another one hold out, for each replicate."""
     import pandas as pd
 
-    frame, keys = tables.combinations, ["replicate", "combination"]
+    frame = tables.combinations
     if "region" not in frame:
         return pd.Series(dtype=float)
     held_out = frame[frame["region"] == "held_out"]
-    first, second = (held_out[held_out["support"] == kind] for kind in (against, support))
-    scores = [
-        family.pooled(own.merge(other[keys], on=keys), ["replicate"]).set_index("replicate")[family.metric]
-        for own, other in ((first, second), (second, first))
-    ]
-    return scores[0] - scores[1]
+    own, other = (held_out[held_out["support"] == kind] for kind in (of, beside))
+    return on_common_combinations(own, other, family)
+
+
+def lost(arm: Arm, support: str, against: str, count: Callable[[Column], Column] = lambda score: score) -> Column:
+    """What is lost with one support against another, on the combinations that both hold out.
+
+    Args:
+        arm: An arm with an axis `support`.
+        support: The label of the support that may lose.
+        against: The label of the support that it is compared with.
+        count: How the scores are counted, for instance `skill`.
+    """
+    rival, own = (
+        statistic(score_beside, arm, family=arm.base.family, of=of, beside=beside)
+        for of, beside in ((against, support), (support, against))
+    )
+    return count(rival) - count(own)
 
 
 def certificates_in_words(runs: pd.DataFrame) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from pydantic import PositiveInt, model_validator
 
 from recombine.component import field
-from recombine.design import Arm, Column, Study, StudyClaim, claim, control, statistic
+from recombine.design import Arm, Column, Study, StudyClaim, claim, control
 from recombine.families import Family, LookupPreferences
 from recombine.probes import CertificateOfSupport, Scores
 from recombine.studies.paired_supports import Kinds, lost, scores_by_support, size_of, without_the_constituent_apart
@@ -85,7 +85,7 @@ class PreferenceSupports(Study):
     def claims(self, main: Arm, lookup: Arm) -> Iterator[StudyClaim]:
         def loss(support: str) -> Column:
             """Accuracy lost with a support, on the combinations that it and the random support hold out."""
-            return statistic(lost, main, family=self.base.family, support=support, against="random")
+            return lost(main, support, "random")
 
         yield fits(
             main["score_in"].lowest(),

@@ -105,8 +105,17 @@ def fits(column: Column, text: str, threshold: float = 0.8, name: str = "fits") 
     return precondition(name, column.above(threshold), text)
 
 
+def skill(column: Column) -> Column:
+    """R2 on every scale, with values below zero counted as zero.
+
+    Below zero, R2 says how confident a network guesses. A rise there is no gain: on independent functions held-out R2 rises
+    from -2.6 to -1.7. So claims and their controls count from zero.
+    """
+    return column.clip(lower=0).on_scales()
+
+
 def control_fails(
-    learned: Column, correlation: Column, learned_text: str, text: str, **more: Any
+    learned: Column, correlation: Column, learned_text: str, text: str, *, gain: Column | None = None, **more: Any
 ) -> Iterator[StudyClaim]:
     """The control that must fail: independent random functions are learned, and nothing carries over to held-out ones.
 
@@ -115,10 +124,14 @@ def control_fails(
         correlation: The correlation with the truth on held-out combinations of the control.
         learned_text: The statement of the precondition `control-is-learned`.
         text: The statement of the control `control-stays-at-zero`.
+        gain: The effect of the main claim, computed from the runs of the control.
         **more: What `control` takes besides, for instance `version`.
     """
     yield precondition("control-is-learned", learned.above(0.3), learned_text)
     yield control("control-stays-at-zero", correlation.equivalent(0.05), text, needs="control-is-learned", **more)
+    if gain is not None:
+        same = "On independent random functions, the effect of the main claim, computed in the same way, is none."
+        yield control("control-gains-nothing", gain.equivalent(), same, needs="control-is-learned")
 
 
 def undecided(study: Study) -> Column:

@@ -9,7 +9,7 @@ TORCH := $(shell sed -n 's/.*"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
 STORE ?= demo/runs
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-lowest lint format bench torture clean
+.PHONY: help setup demo test test-slow test-lowest lint format bench torture results replicate clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -79,6 +79,9 @@ torture: $(READY)  ## Kill sweeps 100 times, fill their disk, let them race; com
 results: $(READY)  ## Write docs/results and its table of verdicts from a store of laptop runs (STORE=runs)
 	@$(BIN)/recombine export all --profile laptop --store $(STORE) --out docs/results
 	@$(BIN)/python docs/results/into_page.py
+
+replicate: $(READY)  ## Draw ten main claims at random and run their studies again with fresh seeds (hours)
+	@$(BIN)/python docs/results/replicate.py --store replication
 
 clean:  ## Remove the virtual environment and the demo
 	rm -rf .venv demo

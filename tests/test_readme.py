@@ -1,5 +1,6 @@
 """The examples of the README work as they stand, and the table of verdicts is that of the recorded results."""
 
+import json
 import re
 import runpy
 import shlex
@@ -10,7 +11,7 @@ import pytest
 
 from recombine.cli.main import main
 from recombine.cli.results import write_verdicts
-from recombine.component import kinds
+from recombine.component import find, kinds
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -73,3 +74,18 @@ def test_every_study_has_recorded_results_or_is_said_to_have_none():
     missing = set(re.findall(r"`([a-z-]+)`", line[1])) if line else set()
     assert not recorded & missing
     assert recorded | missing == set(kinds("studies"))
+
+
+@pytest.mark.parametrize("path", sorted(RESULTS.glob("**/verdicts.json")), ids=lambda path: path.parent.name)
+def test_recorded_results_are_about_the_claims_of_today(path):
+    """Version, words and margin of each recorded claim are those of the study: else run the study again and export it."""
+    records = json.loads(path.read_text(encoding="utf-8"))
+    study = find("studies", records[0]["study"]).profile(records[0]["profile"])
+    today = {stated.name: stated.of(study.kind) for stated in study.design.claims}
+    assert {record["claim"] for record in records} == set(today)
+    for record in records:
+        claim = today[record["claim"]]
+        recorded = tuple(record[name] for name in ("version", "role", "primary", "direction", "margin", "statement"))
+        assert recorded == (claim.version, claim.role, claim.primary, claim.direction, claim.margin, claim.statement)
+        assert tuple(record["needs"]) == claim.needs
+        assert [scale["scale"] for scale in record.get("scales", ())] == [name for name, _ in claim.scales]

@@ -83,6 +83,12 @@ def changed(tables, change, *names):
     )
 
 
+def scaled(r2):
+    """A score as R2, as the logarithm of its error and as the root of its error: one row each. Below zero counts as zero."""
+    error = 1 - np.maximum(r2, 0.0)
+    return np.stack([1 - error, -np.log(error), -np.sqrt(error)]).reshape(3, -1)
+
+
 def judged(study, frames):
     return {
         verdict.claim.name: verdict for verdict in settle([effect.judge() for effect in study.design.effects(frames)])
@@ -90,8 +96,8 @@ def judged(study, frames):
 
 
 def values(study, frames, name):
-    (found,) = [effect for effect in study.design.effects(frames) if effect.claim.name == name]
-    return found.values
+    (effect,) = [effect for effect in study.design.effects(frames) if effect.claim.name == name]
+    return effect.values
 
 
 # The runs
@@ -165,13 +171,13 @@ def test_supports_of_one_replicate_are_nested(study):
 
 
 def test_a_replicate_draws_teacher_support_weights_and_data_afresh(study):
-    one, two = (
+    first, second = (
         Setting(config) for config, labels in study.runs() if labels["number"] == 20 and labels["arm"] == "main"
     )
-    assert not np.array_equal(one.teacher.readout, two.teacher.readout)
-    assert not np.array_equal(one.support.rows, two.support.rows)
-    assert not np.array_equal(one.network().layers[0].weight, two.network().layers[0].weight)
-    assert not np.array_equal(key_bits(one.data_key), key_bits(two.data_key))
+    assert not np.array_equal(first.teacher.readout, second.teacher.readout)
+    assert not np.array_equal(first.support.rows, second.support.rows)
+    assert not np.array_equal(first.network().layers[0].weight, second.network().layers[0].weight)
+    assert not np.array_equal(key_bits(first.data_key), key_bits(second.data_key))
 
 
 def key_bits(key):
@@ -184,12 +190,12 @@ def key_bits(key):
 def test_each_seed_draws_its_own_part_and_no_other(study, which):
     config = study.runs()[0][0]
     changed = config.model_copy(update={"seeds": config.seeds.model_copy(update={which: 99})})
-    one, two = Setting(config), Setting(changed)
+    first, second = Setting(config), Setting(changed)
     same = {
-        "teacher": np.array_equal(one.teacher.readout, two.teacher.readout),
-        "support": np.array_equal(one.support.rows, two.support.rows),
-        "init": np.array_equal(one.network().layers[0].weight, two.network().layers[0].weight),
-        "data": np.array_equal(key_bits(one.data_key), key_bits(two.data_key)),
+        "teacher": np.array_equal(first.teacher.readout, second.teacher.readout),
+        "support": np.array_equal(first.support.rows, second.support.rows),
+        "init": np.array_equal(first.network().layers[0].weight, second.network().layers[0].weight),
+        "data": np.array_equal(key_bits(first.data_key), key_bits(second.data_key)),
     }
     assert same == {name: name != which for name in same}
     assert config.run_id != changed.run_id
@@ -198,7 +204,7 @@ def test_each_seed_draws_its_own_part_and_no_other(study, which):
 def test_seeds_that_tune_are_not_those_that_decide(study):
     tuned = apply(study, ["first_seed=100"])
     assert set(tuned.seeds).isdisjoint(study.seeds)
-    ids = [{config.run_id for config, _ in one.runs()} for one in (study, tuned)]
+    ids = [{config.run_id for config, _ in each.runs()} for each in (study, tuned)]
     assert ids[0].isdisjoint(ids[1])
 
 
@@ -245,12 +251,14 @@ def test_sizes_that_cannot_be_are_found_before_anything_runs(given, message):
 
 
 def test_when_it_composes_every_claim_is_supported(twelve, tables):
-    found = judged(twelve, tables(twelve, composes()))
-    wanted = {name: verdict.claim.wanted for name, verdict in found.items()}
-    assert {name: verdict.verdict for name, verdict in found.items()} == wanted
-    assert len(found) == 10
-    assert [name for name, verdict in found.items() if verdict.claim.primary] == ["rises"]
-    assert all(verdict.replicates == 12 for verdict in found.values())
+    verdicts = judged(twelve, tables(twelve, composes()))
+    wanted = {name: verdict.claim.wanted for name, verdict in verdicts.items()}
+    assert {name: verdict.verdict for name, verdict in verdicts.items()} == wanted
+    assert len(verdicts) == 11
+    assert [name for name, verdict in verdicts.items() if verdict.claim.primary] == ["rises"]
+    assert all(verdict.replicates == 12 for verdict in verdicts.values())
+    on_scales = [name for name, verdict in verdicts.items() if verdict.scales]
+    assert on_scales == ["rises", "rises-at-matched-loss", "control-gains-nothing"]
 
 
 def test_effects_are_computed_as_stated(twelve, tables):
@@ -258,7 +266,7 @@ def test_effects_are_computed_as_stated(twelve, tables):
         if family == "lookup":
             return {
                 "r2_in": number / 100,
-                "r2_held_out": -number / 100,
+                "r2_held_out": {12: -0.3, 16: 0.5, 20: 0.2}[number],
                 "correlation_held_out": number / 1000,
                 "intrinsic": {12: 0.5, 16: 0.9, 20: 0.4}[number],
                 "selectivity": number / 100,
@@ -272,43 +280,47 @@ def test_effects_are_computed_as_stated(twelve, tables):
             "curve": [(10, 1.0, 0.0), (20, 0.5, {12: 0.1, 16: 0.2, 20: 0.7}[number])],
         }
 
+    shift = 0.01 * np.arange(12)
     expected = {
-        "fits": 0.8,
-        "rises": 0.3,
-        "rises-at-matched-loss": 0.6,
-        "few-are-memorised": 0.8 - 0.01 * np.arange(12),
+        "fits": np.full(12, 0.8),
+        "rises": scaled(0.4 + shift) - scaled(0.1 + shift),
+        "rises-at-matched-loss": scaled(0.7) - scaled(0.1),
+        "few-are-memorised": 0.8 - shift,
         "control-is-learned": 0.12,
         "control-stays-at-zero": 0.012,
+        "control-gains-nothing": scaled(0.2) - scaled(0.0),  # From -0.3: below zero counts as zero.
         "decodability-rises": 0.3,
         "control-decodability-does-not-rise": -0.1,
         "decodability-is-learned": 0.4,
         "selectivity-exceeds-control": 0.5,
     }
     frames = tables(twelve, score)
-    found = {effect.claim.name: effect.values for effect in twelve.design.effects(frames)}
-    assert list(found) == list(expected)
+    computed = {effect.claim.name: effect.values for effect in twelve.design.effects(frames)}
+    assert list(computed) == list(expected)
     for name, value in expected.items():
-        np.testing.assert_allclose(found[name], np.broadcast_to(value, 12), atol=1e-12, err_msg=name)
+        shape = (3, 12) if np.ndim(value) == 2 else (12,)
+        np.testing.assert_allclose(computed[name], np.broadcast_to(value, shape), atol=1e-12, err_msg=name)
 
 
 def test_the_order_of_the_rows_does_not_matter(twelve, tables):
     frames = tables(twelve, composes())
     mixed = changed(frames, lambda frame: frame.sample(frac=1.0, random_state=1))
-    for one, two in zip(twelve.design.effects(frames), twelve.design.effects(mixed), strict=True):
-        np.testing.assert_allclose(one.values, two.values)
+    for effect, again in zip(twelve.design.effects(frames), twelve.design.effects(mixed), strict=True):
+        np.testing.assert_allclose(effect.values, again.values)
 
 
 def test_a_network_that_did_not_fit_decides_nothing(twelve, tables):
     def score(family, number, replicate):
         return composes(seed=replicate)(family, number, replicate) | {"r2_in": 0.75 + 0.001 * replicate}
 
-    found = judged(twelve, tables(twelve, score))
-    assert found["fits"].verdict == "contradicted"
+    verdicts = judged(twelve, tables(twelve, score))
+    assert verdicts["fits"].verdict == "contradicted"
     for name in ("rises", "rises-at-matched-loss", "few-are-memorised", "decodability-rises"):
-        assert found[name].verdict == "inconclusive"
-        assert "precondition 'fits' is contradicted" in found[name].note
-        assert found[name].alone.verdict in ("supported", "equivalent")
-    assert found["control-stays-at-zero"].verdict == "equivalent", "it does not need the fit"
+        assert verdicts[name].verdict == "inconclusive"
+        assert "precondition 'fits' is contradicted" in verdicts[name].note
+        assert verdicts[name].alone.verdict in ("supported", "equivalent")
+    for name in ("control-stays-at-zero", "control-gains-nothing"):
+        assert verdicts[name].verdict == "equivalent", "it does not need the fit"
 
 
 def test_a_control_that_was_not_learned_shows_nothing(twelve, tables):
@@ -316,9 +328,36 @@ def test_a_control_that_was_not_learned_shows_nothing(twelve, tables):
         values = composes(seed=replicate)(family, number, replicate)
         return values | ({"r2_in": 0.1} if family == "lookup" else {})
 
-    found = judged(twelve, tables(twelve, score))
-    assert found["control-stays-at-zero"].verdict == "inconclusive"
-    assert found["rises"].verdict == "supported"
+    verdicts = judged(twelve, tables(twelve, score))
+    for name in ("control-stays-at-zero", "control-gains-nothing", "rises"):
+        assert verdicts[name].verdict == "inconclusive"
+        assert verdicts[name].alone.verdict == verdicts[name].claim.wanted
+    assert "precondition 'control-gains-nothing' is inconclusive" in verdicts["rises"].note
+    assert verdicts["rises-at-matched-loss"].verdict == "supported", "it does not need the control"
+
+
+def test_the_control_is_counted_as_the_claim_is(twelve, tables):
+    def with_the_same_scores(scores):
+        def score(family, number, replicate):
+            return composes(seed=replicate)(family, number, replicate) | {"r2_held_out": scores[number]}
+
+        return tables(twelve, score)
+
+    solved = with_the_same_scores({12: 0.3, 16: 0.5, 20: 0.8})
+    gain = np.broadcast_to(scaled(0.8) - scaled(0.3), (3, 12))
+    for name in ("rises", "control-gains-nothing"):
+        np.testing.assert_allclose(values(twelve, solved, name), gain, atol=1e-12)
+    verdicts = judged(twelve, solved)
+    assert verdicts["control-gains-nothing"].verdict == "contradicted"
+    assert verdicts["control-stays-at-zero"].verdict == "equivalent", "the correlation alone does not tell"
+    assert verdicts["rises"].verdict == "inconclusive"
+    assert verdicts["rises"].alone.verdict == "supported"
+
+    failed = with_the_same_scores({12: -2.6, 16: -2.0, 20: -1.7})
+    verdicts = judged(twelve, failed)
+    for name in ("rises", "control-gains-nothing"):
+        np.testing.assert_array_equal(values(twelve, failed, name), np.zeros((3, 12)))
+        assert verdicts[name].verdict == "equivalent"
 
 
 def test_a_control_that_is_solved_is_found_out(twelve, tables):
@@ -335,9 +374,9 @@ def test_decodability_that_rises_on_the_control_too_shows_nothing(twelve, tables
         values = composes(seed=replicate)(family, number, replicate)
         return values | ({"intrinsic": number / 40} if family == "lookup" else {})
 
-    found = judged(twelve, tables(twelve, score))
-    assert found["control-decodability-does-not-rise"].verdict == "contradicted"
-    assert found["decodability-rises"].verdict == "inconclusive"
+    verdicts = judged(twelve, tables(twelve, score))
+    assert verdicts["control-decodability-does-not-rise"].verdict == "contradicted"
+    assert verdicts["decodability-rises"].verdict == "inconclusive"
 
 
 def test_a_fall_contradicts_and_a_plain_is_equivalent(twelve, tables):
@@ -354,6 +393,19 @@ def test_a_fall_contradicts_and_a_plain_is_equivalent(twelve, tables):
     assert judged(twelve, tables(twelve, plain))["rises"].verdict == "equivalent"
 
 
+def test_a_rise_near_the_ceiling_depends_on_the_scale(twelve, tables):
+    """From .95 to .98: little of R2, and less than half of the error."""
+
+    def high(family, number, replicate):
+        values = composes(seed=replicate)(family, number, replicate)
+        wobble = 0.001 * (replicate % 3)
+        return values | ({"r2_held_out": 0.95 + 0.03 * (number == 20) + wobble} if family != "lookup" else {})
+
+    verdict = judged(twelve, tables(twelve, high))["rises"]
+    assert [scale.verdict for scale in verdict.scales] == ["equivalent", "supported", "supported"]
+    assert verdict.verdict == "depends on the scale"
+
+
 @pytest.mark.parametrize("at", [12, 16, 20])
 def test_a_failed_run_takes_its_replicate_out_and_nothing_stands_in_for_it(twelve, tables, at):
     nothing = dict.fromkeys(("r2_in", "r2_held_out", "intrinsic", "intrinsic_untrained"), np.nan)
@@ -365,15 +417,16 @@ def test_a_failed_run_takes_its_replicate_out_and_nothing_stands_in_for_it(twelv
         return values
 
     frames = tables(twelve, score)
+    gain = scaled(0.8) - scaled(0.3)
     rises = values(twelve, frames, "rises")
-    assert np.isnan(rises[3]) == (at != 16)
-    np.testing.assert_allclose(np.delete(rises, 3), 0.5)
+    assert np.isnan(rises[:, 3]).tolist() == [at != 16] * 3
+    np.testing.assert_allclose(np.delete(rises, 3, axis=1), np.broadcast_to(gain, (3, 11)))
     assert np.isnan(values(twelve, frames, "fits")[3])
     matched = values(twelve, frames, "rises-at-matched-loss")
-    np.testing.assert_allclose(np.delete(matched, 3), 0.5)
-    assert np.isnan(matched[3]) == (at != 16)
+    np.testing.assert_allclose(np.delete(matched, 3, axis=1), np.broadcast_to(gain, (3, 11)))
+    assert np.isnan(matched[:, 3]).tolist() == [at != 16] * 3
     if at == 16:
-        assert matched[3] == pytest.approx(0.5), "the curve of a failed run sets no loss to match"
+        assert matched[:, 3] == pytest.approx(gain[:, 0]), "the curve of a failed run sets no loss to match"
     verdict = judged(twelve, frames)["fits"]
     assert verdict.replicates == 11 and "1 of 12 effects" in verdict.note
 
@@ -382,7 +435,7 @@ def test_a_missing_run_counts_as_failed(twelve, tables):
     frames = tables(twelve, composes(noise=0.0))
     gone = frames.runs.query("number == 12 and replicate == 0")["run"]
     short = changed(frames, lambda runs: runs[~runs["run"].isin(gone)], "runs")
-    assert np.isnan(values(twelve, short, "rises")).tolist() == [True] + [False] * 11
+    assert np.isnan(values(twelve, short, "rises")).tolist() == [[True] + [False] * 11] * 3
     none = changed(frames, lambda frame: frame[:0])
     assert all(np.isnan(effect.values).all() for effect in twelve.design.effects(none))
     assert {verdict.verdict for verdict in judged(twelve, none).values()} == {"inconclusive"}
@@ -408,28 +461,42 @@ def test_several_spaces_are_averaged_within_a_replicate(twelve, tables):
     def with_score(runs, score, chosen):
         return runs.assign(r2_held_out=runs["r2_held_out"].where(~runs["run"].isin(chosen["run"]), score))
 
-    perfect = changed(frames, lambda runs: with_score(runs, 1.0, high), "runs")
-    np.testing.assert_allclose(values(both, perfect, "rises"), (0.5 + 0.7) / 2)
-    failed = changed(perfect, lambda runs: with_score(runs, np.nan, high[high["replicate"] == 1]), "runs")
-    assert np.isnan(values(both, failed, "rises")).tolist() == [False, True] + [False] * 10
+    better = changed(frames, lambda runs: with_score(runs, 0.95, high), "runs")
+    # The mean of two gains on each scale; the gain of the mean R2 is another number.
+    gain = ((scaled(0.8) - scaled(0.3)) + (scaled(0.95) - scaled(0.3))) / 2
+    np.testing.assert_allclose(values(both, better, "rises"), np.broadcast_to(gain, (3, 12)))
+    failed = changed(better, lambda runs: with_score(runs, np.nan, high[high["replicate"] == 1]), "runs")
+    assert np.isnan(values(both, failed, "rises")).tolist() == [[False, True] + [False] * 10] * 3
 
 
-def test_planted_nulls_are_supported_at_most_one_time_in_twenty(twelve, tables):
-    """At the margin itself, the hardest null."""
+@pytest.mark.parametrize(
+    ("scale", "start", "noise"),
+    [("R2", 0.9, 0.01), ("log error", 0.5, 0.08)],
+    ids=["near the ceiling", "far from the ceiling"],
+)
+def test_planted_nulls_are_supported_at_most_one_time_in_twenty(twelve, tables, scale, start, noise):
+    """At the margin of one scale and beyond those of the others, the hardest null: R2 near the ceiling, log error else."""
     (primary,) = [claim for claim in twelve.design.claims if claim.primary]
+    margin = dict(primary.test.scales)[scale]
     draw = np.random.default_rng(7)
-    trials, supported = 200, 0
     frames = tables(twelve, composes())
     own = frames.runs.set_index("run")
 
-    def planted(runs):
-        scores = 0.5 + primary.test.margin * (own["number"] == 20) + 0.1 * draw.standard_normal(len(own))
-        return runs.assign(r2_held_out=runs["run"].map(scores))
+    def supported(gain, trials):
+        """How often a gain on the scale is called one. The scores start at `start`: an R2, or an error."""
+        count = 0
+        for _ in range(trials):
+            shift = gain * (own["number"] == 20) + noise * draw.standard_normal(len(own))
+            scores = start + shift if scale == "R2" else 1 - start * np.exp(-shift)
+            planted = changed(
+                frames, lambda runs, scores=scores: runs.assign(r2_held_out=runs["run"].map(scores)), "runs"
+            )
+            effects = primary.effect.values(twelve.design.data(planted))
+            count += judge(primary.of("data-scaling"), effects).verdict == "supported"
+        return count
 
-    for _ in range(trials):
-        data = twelve.design.data(changed(frames, planted, "runs"))
-        supported += judge(primary.of("data-scaling"), primary.effect.values(data)).verdict == "supported"
-    assert supported <= 0.05 * trials
+    assert supported(margin, 200) <= 0.05 * 200
+    assert supported(1.5 * margin, 20) >= 10, "half as much again is mostly seen"
 
 
 # At matched loss

@@ -11,9 +11,11 @@ from recombine.errors import BadInput
 from recombine.families import Hyperteacher
 from recombine.overrides import apply, validate
 from recombine.studies.data_scaling import DataScaling
-from recombine.studies.paired_supports import certificates_in_words, lost
+from recombine.studies.model_scaling import ModelScaling
+from recombine.studies.paired_supports import certificates_in_words, lost, score_beside
 from recombine.studies.preference_supports import PreferenceSupports
 from recombine.studies.scale_by_coverage import ScaleByCoverage
+from recombine.studies.shapes import skill
 from recombine.studies.supports import COMPARED, Supports
 from recombine.supports import Balanced, Disconnected, MissingPart
 from recombine.training.prepare import Setting
@@ -34,15 +36,22 @@ HELD_OUT = {
 }
 """Scores on combinations that other supports hold out too. On combinations that only one support holds out the score is 0."""
 
+
+def scaled(r2):
+    """A score as R2, as the logarithm of its error and as the root of its error: one row each. Below zero counts as zero."""
+    error = 1 - np.maximum(r2, 0.0)
+    return np.stack([1 - error, -np.log(error), -np.sqrt(error)]).reshape(3, -1)
+
+
 EXPECTED = {
     Supports: {
         "fits": 0.95,
-        "disconnected-hurts": 0.4,
-        "missing-part-hurts": 0.7,
-        "popular-does-not-hurt": 0.0,
-        "balance-does-not-matter": 0.0,
-        "unpopular-hurts": 0.6,
-        "published-is-nearly-missing": 0.0,
+        "disconnected-hurts": scaled(0.8) - scaled(0.4),
+        "missing-part-hurts": scaled(0.9) - scaled(0.2),
+        "popular-does-not-hurt": np.zeros((3, 1)),
+        "balance-does-not-matter": np.zeros((3, 1)),
+        "unpopular-hurts": scaled(0.7) - scaled(0.1),
+        "published-is-nearly-missing": np.zeros((3, 1)),
         "control-is-learned": 0.8,
         "control-stays-at-zero": 0.0,
     },
@@ -143,8 +152,21 @@ def test_cells_that_other_studies_have_are_shared():
     own = {}
     for config, labels in Supports.profile("laptop").design.runs:
         own.setdefault(key(labels), set()).add(config.run_id)
-    assert own["random"] | own["control"] <= set(DataScaling.profile("laptop").design.run_ids)
-    assert own["gaps"] <= {config.run_id for config, _ in ScaleByCoverage.profile("laptop").runs()}
+    for other in (DataScaling, ModelScaling):
+        assert own["random"] | own["control"] <= set(other.profile("laptop").design.run_ids)
+
+
+def test_the_gaps_are_those_of_scale_by_coverage():
+    """With other networks: scale-by-coverage has deeper ones."""
+    gaps = {
+        (config.support, config.space, config.seeds)
+        for config, labels in Supports.profile("laptop").design.runs
+        if key(labels) == "gaps"
+    }
+    assert len(gaps) == 12
+    assert gaps <= {
+        (config.support, config.space, config.seeds) for config, _ in ScaleByCoverage.profile("laptop").runs()
+    }
 
 
 @pytest.mark.parametrize("profile", ["smoke", "demo", "laptop", "paper"])
@@ -198,7 +220,7 @@ def test_the_missing_constituent_is_the_one_that_the_published_rule_sets_apart(l
 
 @pytest.mark.parametrize(("study", "family"), [(Supports, "hyperteacher"), (PreferenceSupports, "preferences")])
 def test_a_control_with_the_family_of_the_main_runs_is_refused(study, family):
-    with pytest.raises(BadInput, match="must be another family"):
+    with pytest.raises(BadInput, match="another family"):
         validate(study, {"control": family})
 
 
@@ -206,8 +228,10 @@ def test_a_control_with_the_family_of_the_main_runs_is_refused(study, family):
 
 
 def test_only_combinations_that_both_hold_out_count(laptop, tables):
-    found = lost(tables(laptop).arm("main", ["support"]), Hyperteacher(), "halves", "random")
-    np.testing.assert_allclose(found.reindex(range(12)), 0.5)
+    main, data = laptop.design.arms["main"], laptop.design.data(tables(laptop))
+    np.testing.assert_allclose(lost(main, "halves", "random").values(data), np.full(12, 0.9 - 0.4))
+    on_scales = lost(main, "halves", "random", skill).values(data)
+    np.testing.assert_allclose(on_scales, np.broadcast_to(scaled(0.9) - scaled(0.4), (3, 12)))
 
 
 def test_scores_are_pooled_over_combinations():
@@ -217,8 +241,9 @@ def test_scores_are_pooled_over_combinations():
             rows.append({"run": support, "region": "held_out", "combination": name, "error": error, "spread": spread})
     labels = pd.DataFrame([{"run": name, "support": name, "replicate": 5} for name in "ab"])
     frames = Tables.from_frames(labels, {"combinations": pd.DataFrame(rows)})
-    found = lost(frames, Hyperteacher(), "b", "a")
-    assert found.to_dict() == {5: pytest.approx((1 - 9 / 12) - (1 - 11 / 12))}
+    for of, beside, error in (("a", "b", 9), ("b", "a", 11)):
+        score = score_beside(frames, Hyperteacher(), of=of, beside=beside)
+        assert score.to_dict() == {5: pytest.approx(1 - error / 12)}
 
 
 # The effects
@@ -227,11 +252,35 @@ def test_scores_are_pooled_over_combinations():
 @pytest.mark.parametrize("kind", [Supports, PreferenceSupports])
 def test_effects_are_computed_as_stated(kind, tables, effects):
     study = kind.profile("laptop")
-    found = effects(study, tables(study))
-    assert list(found) == list(EXPECTED[kind])
+    computed = effects(study, tables(study))
+    assert list(computed) == list(EXPECTED[kind])
+    replicates = 12 if kind is Supports else 8
     for name, value in EXPECTED[kind].items():
-        replicates = 12 if kind is Supports else 8
-        np.testing.assert_allclose(found[name], np.full(replicates, value), atol=1e-9, err_msg=name)
+        shape = (3, replicates) if np.ndim(value) else (replicates,)
+        np.testing.assert_allclose(computed[name], np.broadcast_to(value, shape), atol=1e-9, err_msg=name)
+
+
+def test_scores_below_zero_count_as_zero(laptop, tables, effects):
+    """How wrong a network is about a constituent that it does not know makes no difference."""
+
+    def guesses(labels, score):
+        return {"published": -1.0, "missing-part": -3.0}.get(key(labels), score)
+
+    computed = effects(laptop, tables(laptop, change=guesses))
+    np.testing.assert_allclose(computed["published-is-nearly-missing"], np.zeros((3, 12)), atol=1e-12)
+    hurt = np.broadcast_to(scaled(0.9) - scaled(0.0), (3, 12))
+    np.testing.assert_allclose(computed["missing-part-hurts"], hurt, atol=1e-12)
+
+
+def test_a_difference_that_only_matters_near_the_ceiling_depends_on_the_scale(laptop, tables, words):
+    """Between .98 and .95 there is little of R2, and more than twice the error."""
+
+    def near_the_ceiling(labels, score):
+        return {"random": 0.98, "popular": 0.95, "balanced": 0.98}.get(key(labels), score)
+
+    verdicts = words(laptop, tables(laptop, noise=0.005, change=near_the_ceiling))
+    assert verdicts["popular-does-not-hurt"] == "depends on the scale"
+    assert verdicts["balance-does-not-matter"] == "equivalent"
 
 
 def test_as_in_the_literature_every_claim_holds(laptop, preferences, tables, words):
@@ -245,36 +294,36 @@ def test_popular_constituents_that_hurt_are_found_out(laptop, preferences, table
     def worse(labels, score):
         return score - 0.1 if key(labels) == "popular" else score
 
-    found = words(laptop, tables(laptop, noise=0.005, change=worse))
-    assert found["popular-does-not-hurt"] == "contradicted"
-    assert found["balance-does-not-matter"] == "equivalent"
-    found = words(preferences, tables(preferences, noise=0.005, change=worse))
-    assert found["preferences-popular-does-not-hurt"] == "contradicted"
+    verdicts = words(laptop, tables(laptop, noise=0.005, change=worse))
+    assert verdicts["popular-does-not-hurt"] == "contradicted"
+    assert verdicts["balance-does-not-matter"] == "equivalent"
+    verdicts = words(preferences, tables(preferences, noise=0.005, change=worse))
+    assert verdicts["preferences-popular-does-not-hurt"] == "contradicted"
 
 
 def test_a_network_that_did_not_fit_or_recombine_decides_nothing(laptop, preferences, tables, words):
     def poor(labels, score):
         return 0.4 if key(labels) == "halves" else score
 
-    found = words(laptop, tables(laptop, noise=0.005, score_in=poor))
-    assert found["disconnected-hurts"] == "inconclusive"
+    verdicts = words(laptop, tables(laptop, noise=0.005, score_in=poor))
+    assert verdicts["disconnected-hurts"] == "inconclusive"
 
     def solved(labels, score):
         return 0.9 if labels["arm"] == "lookup" else score
 
-    found = words(preferences, tables(preferences, noise=0.005, score_held_out=solved))
-    assert found["preferences-popular-does-not-hurt"] == "inconclusive"
+    verdicts = words(preferences, tables(preferences, noise=0.005, score_held_out=solved))
+    assert verdicts["preferences-popular-does-not-hurt"] == "inconclusive"
 
 
 def test_a_missing_run_takes_its_replicate_out(laptop, preferences, tables, effects):
     def gone(labels):
         return key(labels) == "halves" and labels["replicate"] == 3
 
-    found = effects(laptop, tables(laptop, missing=gone))
-    assert np.isnan(found["disconnected-hurts"]).nonzero()[0].tolist() == [3]
-    assert np.isfinite(found["popular-does-not-hurt"]).all()
-    found = effects(preferences, tables(preferences, missing=lambda labels: key(labels) == "random"))
-    assert all(np.isnan(found[f"preferences-{name}-hurts"]).all() for name in ("disconnected", "missing-part"))
+    computed = effects(laptop, tables(laptop, missing=gone))
+    assert [row.nonzero()[0].tolist() for row in np.isnan(computed["disconnected-hurts"])] == [[3]] * 3
+    assert np.isfinite(computed["popular-does-not-hurt"]).all()
+    computed = effects(preferences, tables(preferences, missing=lambda labels: key(labels) == "random"))
+    assert all(np.isnan(computed[f"preferences-{name}-hurts"]).all() for name in ("disconnected", "missing-part"))
 
 
 def test_without_runs_nothing_is_decided(laptop, preferences, effects, made):

@@ -129,13 +129,14 @@ class Column:
     def _along(self, axis: str | None, name: str, reduce: Callable[[Values], np.ndarray], least: int = 1) -> Column:
         """Reduce an axis in each group of cells that agree in all other labels."""
         if axis is None:
-            varying = [label for label in self._labels() if label != "scale" and len(self._levels(label)) > 1]
+            axes = [label for label in self._labels() if label != "scale"]
+            varying = [label for label in axes if len(self._levels(label)) > 1]
             if len(varying) > 1:
                 raise BadInput(
                     f"{self.words}.{name}() could be along {' or '.join(varying)}.",
                     fix=f'name the axis, as in .{name}("{varying[0]}"), or choose cells with .at(...) first',
                 )
-            axis = varying[0] if varying else next(iter(self._labels()), "")
+            axis = next(iter(varying or axes), "")
         self._levels(axis)
         others = tuple(label for label in self._labels() if label != axis)
         for labels, members in self._groups(others).items():
@@ -220,6 +221,8 @@ class Column:
         if not isinstance(other, Column):
             return self._made(self.cells, lambda values: combine(values, other), f"({self.words} {sign} {other:g})")
         words = f"({self.words} {sign} {other.words})"
+        if ("scale" in self._labels()) != ("scale" in other._labels()):
+            raise BadInput(f"{words}: only one of the two is on scales.", fix="put .on_scales() on both, or on neither")
         if self.seeds != other.seeds:
             raise BadInput(
                 f"{words}: the replicates differ ({_range(self.seeds)} and {_range(other.seeds)}).",
@@ -265,7 +268,7 @@ class Column:
 
     def _judged(self, direction: Direction, margin: float | None) -> Test:
         scales = tuple((name, SCALES[name].margin) for name in (cell.get("scale") for cell in self.cells) if name)
-        if len(self.cells) != (len(SCALES) if scales else 1):
+        if [name for name, _ in scales] != list(SCALES) if scales else len(self.cells) != 1:
             raise BadInput(
                 f"{self.words} has {len(self.cells)} cells, and a claim is about one number per replicate.",
                 fix="choose a cell with .at(...) or reduce with .rise(), .lowest(), .mean(), ...",

@@ -10,18 +10,11 @@ import pandas as pd
 
 from recombine.figures.base import Figure
 from recombine.figures.verdict_forest import draw_verdict_forest, verdict_forest_info
-from recombine.figures.wording import interval_in_words, signed
+from recombine.figures.wording import answer_in_words
 from recombine.report.html import Report, Table, write_report
 
 if TYPE_CHECKING:
     from recombine.design.run import StudyResult
-
-WORDS = {
-    "supported": "Yes: the data support it.",
-    "contradicted": "No: the data contradict it.",
-    "equivalent": "No difference that matters was found.",
-    "inconclusive": "The data do not decide it.",
-}
 
 
 def study_page(result: StudyResult, path: Path) -> Path:
@@ -52,15 +45,11 @@ def study_page(result: StudyResult, path: Path) -> Path:
 
 
 def _answer(verdicts: Sequence[Mapping[str, Any]]) -> str:
-    """The primary verdict in words."""
-    # A study without a primary claim answers with its first one.
+    """The answers to the primary claims in words."""
     claims = [record for record in verdicts if record["role"] == "claim"]
-    for record in [*(record for record in claims if record["primary"]), *claims]:
-        basis = f"{signed(record['effect'])} (95 % interval {interval_in_words(record['interval'])})"
-        text = f"{WORDS[record['verdict']]} {record['statement']} Effect {basis}"
-        text += f" over {record['replicates']} replicates."
-        return text + (f" ({record['note']}.)" if record["note"] else "")
-    return "This study has no primary claim."
+    # A study without a primary claim answers with its first one.
+    primary = [record for record in claims if record["primary"]] or claims[:1]
+    return " ".join(map(answer_in_words, primary)) or "This study has no claim."
 
 
 def _table(title: str, frame: pd.DataFrame, note: str = "") -> Table:

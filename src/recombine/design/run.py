@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from recombine import _html
 from recombine.design.claims import Effect
-from recombine.design.study import PROFILES, Study
+from recombine.design.study import SIZES, Study
 from recombine.design.tables import Tables
 from recombine.engines.base import Engine, Sweep
 from recombine.errors import BadInput
@@ -40,7 +40,7 @@ class StudyResult:
     """What the store keeps of the study."""
     store: Store
     records: list[dict[str, Any]]
-    """The verdicts as plain values, corrected together with the other studies of the store."""
+    """The verdicts as plain values; `p_portfolio` is corrected together with the other studies of the store."""
     tables: Tables
     sweep: Sweep | None = None
     """What was trained and measured; None where the study was only read from a store."""
@@ -52,13 +52,14 @@ class StudyResult:
 
     @functools.cached_property
     def verdicts(self) -> pd.DataFrame:
-        """One row per claim: name, role, verdict, effect, interval, margin, number of replicates, statement."""
+        """One row per claim: name, role, answer, verdict, effect, interval, margin, number of replicates, statement."""
         import pandas as pd
 
         rows = [
             {
                 "claim": record["claim"],
                 "role": "primary" if record["primary"] else record["role"],
+                "answer": record["answer"],
                 "verdict": record["verdict"],
                 "effect": record["effect"],
                 "low": record["interval"][0],
@@ -66,6 +67,8 @@ class StudyResult:
                 "direction": record["direction"],
                 "margin": record["margin"],
                 "replicates": record["replicates"],
+                "p_adjusted": record["p_adjusted"],
+                "p_portfolio": record["p_portfolio"],
                 "statement": record["statement"],
                 "note": record["note"],
             }
@@ -100,15 +103,15 @@ class StudyResult:
         lines = [f"{self.study.kind} ({self.profile} profile): {self.study.question}"]
         for record in self.records:
             role = "primary" if record["primary"] else record["role"]
-            lines.append(f"  {record['verdict']:<12} {role:<12} {record['claim']:<34} {_effect(record)}")
+            lines.append(f"  {record['answer']:<20} {role:<12} {record['claim']:<34} {_effect(record)}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         rows = [
-            (record["claim"], "primary" if record["primary"] else record["role"], record["verdict"], _effect(record))
+            (record["answer"], record["claim"], "primary" if record["primary"] else record["role"], _effect(record))
             for record in self.records
         ]
-        table = _html.table(["claim", "role", "verdict", "effect [95 % interval]"], rows)
+        table = _html.table(["answer", "claim", "role", "effect [95 % interval]"], rows)
         return _html.card(f"{self.study.kind} ({self.profile}): {self.study.question}", table)
 
 
@@ -213,7 +216,7 @@ def newest_records(store: Store, profile: str | None = None) -> dict[str, Record
 
 def size_of_profile(name: str) -> int:
     """Larger for larger profiles; least for changed and unknown ones."""
-    return PROFILES.index(name) if name in PROFILES else -1
+    return SIZES.index(name) if name in SIZES else -1
 
 
 def _rank(record: Record) -> tuple[int, str]:

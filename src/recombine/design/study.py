@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 PROFILES = ("smoke", "demo", "laptop", "paper")
 """The profiles that every study has, smallest first. A study may have more."""
 
+SIZES = ("smoke", "demo", "laptop", "workstation", "paper")
+"""All profiles that can be compared by size, smallest first. `workstation` takes half an hour to two hours on two cores."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Design:
@@ -131,7 +134,8 @@ class Study(Component, abc.ABC):
         """The study at the size of a profile.
 
         Args:
-            name: `smoke` (seconds), `demo`, `laptop` (minutes), `paper` (a cluster), or one of the study's own.
+            name: `smoke` (seconds), `demo`, `laptop` (minutes), `paper` (a cluster), or one of the study's own, such as
+                `workstation` (half an hour to two hours).
         """
         if name not in cls.profiles:
             raise BadInput(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 MINUS = "\N{MINUS SIGN}"
 NOTHING = "\N{EN DASH}"
@@ -76,3 +77,26 @@ def cut(text: str, most: int = LONGEST_NAME) -> str:
 def count_of(number: int, noun: str) -> str:
     """`1 replicate`, `4 replicates`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def answer_in_words(record: Mapping[str, Any]) -> str:
+    """Whether a claim holds, the claim, and what the answer rests on.
+
+    Args:
+        record: A verdict as plain values.
+
+    Returns:
+        For instance `Holds: Held-out R2 rises. Effect +0.34 (95 % interval +0.32 to +0.36) over 12 replicates.` A claim that
+        does not hold is introduced as a claim, so that nobody takes it for the finding.
+    """
+    holds = record["answer"] == "holds"
+    statement = record["statement"] if holds else f"the claim was: {record['statement']}"
+    scales = record.get("scales") or [record | {"scale": ""}]
+    effects = "; ".join(
+        f"{scale['scale']} {signed(scale['effect'])} (95 % interval {interval_in_words(scale['interval'])})".lstrip()
+        for scale in scales
+    )
+    note = f" ({record['note']}.)" if record["note"] else ""
+    return (
+        f"{record['answer'].capitalize()}: {statement} Effect {effects} over {record['replicates']} replicates.{note}"
+    )

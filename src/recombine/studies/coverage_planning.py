@@ -18,7 +18,7 @@ from recombine.recipes import Fast
 from recombine.spaces import ProductSpace
 from recombine.stats.threshold import reached
 from recombine.studies.paired_supports import WHERE
-from recombine.studies.shapes import PAPER_RUN, PREFERENCES, SMOKE_PREFERENCES, ascending, fits
+from recombine.studies.shapes import PAPER_RUN, PREFERENCES, SMOKE_PREFERENCES, ascending, fits, other_family
 from recombine.supports import Optimal, Planned, Random, Varied
 from recombine.training.config import RunConfig
 
@@ -105,6 +105,7 @@ class CoveragePlanning(Study):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        other_family(self)
         ascending(self, "numbers", least=3)
         ascending(self, "product_numbers")
         return self

@@ -64,7 +64,7 @@ class DataScaling(Study):
                 for active in (2, 3, 4, 5, 6, 7)
             ),
             "held_out": (0.99, 0.95, 0.9, 0.75, 0.5, 0.25, 0.125),
-            "replicates": 3,
+            "replicates": 6,
         },
     }
     shown: ClassVar[tuple[str, ...]] = ("score_in", "score_held_out", "intrinsic", "selectivity")

@@ -14,7 +14,7 @@ from recombine.families import Family, Lookup
 from recombine.models import MLP
 from recombine.probes import Decodability, Scores, Swap
 from recombine.studies.encodings import FEW_SHOT, NAMING, SMOKE_FEW_SHOT, Longer, with_steps
-from recombine.studies.shapes import SMOKE_SPACE, ascending, control_fails, fits, skill
+from recombine.studies.shapes import SMOKE_SPACE, ascending, control_fails, fits, other_family, skill
 from recombine.supports import Random
 from recombine.training.config import RunConfig
 
@@ -54,7 +54,7 @@ class ModelScaling(Study):
             "few_shot_depth": 2,
             "replicates": 2,
         },
-        "demo": {"replicates": 4},
+        "demo": {"replicates": 6},
         "laptop": {"first_seed": 4000},
         "paper": {
             "longer": (),
@@ -91,6 +91,7 @@ class ModelScaling(Study):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        other_family(self)
         ascending(self, "widths", "depths", "few_shot_widths")
         return self
 

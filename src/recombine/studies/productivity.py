@@ -14,7 +14,7 @@ from recombine.models import MLP, Hypernetwork, Model
 from recombine.probes import Scores
 from recombine.spaces import SubsetSpace
 from recombine.studies.paired_supports import on_common_combinations
-from recombine.studies.shapes import ascending, control_fails, fits, skill
+from recombine.studies.shapes import ascending, control_fails, fits, other_family, skill
 from recombine.supports import Random
 from recombine.training.config import RunConfig
 
@@ -89,6 +89,7 @@ class Productivity(Study):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        other_family(self)
         ascending(self, "widths")
         return self
 

@@ -11,7 +11,7 @@ from recombine.component import field
 from recombine.design import Arm, Column, Study, StudyClaim, Tables, average, claim
 from recombine.families import Family, Lookup
 from recombine.models import MLP
-from recombine.studies.shapes import SMOKE_SPACE, ascending, control_fails, fits
+from recombine.studies.shapes import SMOKE_SPACE, ascending, control_fails, fits, other_family
 from recombine.supports import Gaps
 from recombine.training.config import RunConfig
 
@@ -103,6 +103,7 @@ class ScaleByCoverage(Study):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        other_family(self)
         ascending(self, "widths", "steps", "numbers")
         return self
 

@@ -11,6 +11,7 @@ from recombine.design.arm import Arm
 from recombine.design.claims import StudyClaim, control, precondition
 from recombine.design.column import Column
 from recombine.design.study import Study
+from recombine.errors import BadInput
 from recombine.training.config import RunConfig
 
 SMOKE_SPACE: dict[str, Any] = {"kind": "subset", "modules": 10, "max_active": 3}
@@ -95,9 +96,15 @@ def ascending(study: Study, *fields: str, least: int = 2) -> None:
 
 
 def other_family(study: Any) -> None:
-    """Raise ValueError where the control of a study has the family of its main runs."""
+    """Refuse a study whose control has the family of its main runs: nothing would be left to compare."""
     if study.control.kind == study.base.family.kind:
-        raise ValueError(f"control={study.control.kind}: the control must be another family than base.family")
+        fields = type(study).model_fields
+        usual = {"base.family": fields["base"].default.family.kind, "control": fields["control"].default.kind}
+        fix = " ".join(f"{name}={kind}" for name, kind in usual.items())
+        raise BadInput(
+            f"The main runs and the control of {study.kind} are both of the family {study.control.kind!r}.",
+            fix=f"use two families; the usual ones are {fix}",
+        )
 
 
 def fits(column: Column, text: str, threshold: float = 0.8, name: str = "fits") -> StudyClaim:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from jaxtyping import install_import_hook
 
@@ -33,6 +34,10 @@ SCIENCE = (
 
 CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
 """As type checkers do, this takes an int where a float is expected."""
+
+# A busy machine is no failure: no test asserts a time.
+hypothesis.settings.register_profile("recombine", deadline=None)
+hypothesis.settings.load_profile("recombine")
 
 # Before any of them is imported: array shapes in annotations are checked in tests, and only there.
 install_import_hook([f"recombine.{room}" for room in SCIENCE], CHECKER)

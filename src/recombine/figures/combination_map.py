@@ -13,7 +13,7 @@ from altair.typing import ChartType
 
 from recombine.figures.summary import require
 from recombine.figures.theme import message_chart, quality_colour, themed, tooltips, unique_labels, values
-from recombine.figures.wording import number as in_words
+from recombine.figures.wording import number as in_words, sentences
 
 MOST = 40
 """Largest number of rows. More constituents than this are grouped."""
@@ -25,6 +25,14 @@ UPPER = "M-1,-1L1,-1L1,1Z"
 CROSS = "M-1,-1L1,1M1,-1L-1,1"
 GAP = 0.08
 MOST_ACROSS = 4
+CAPTION = (
+    "Each square represents two constituents and all combinations that contain both. Below the diagonal: training "
+    "combinations. Above the diagonal: held-out combinations. On the diagonal: all combinations that contain one "
+    "constituent, trained (lower half) and held out (upper half). The colour is the pooled R² of these combinations; "
+    "negative values are drawn as 0. A cross marks two constituents that never occur together in training: the square "
+    "below the diagonal is empty, and the square above it shows the score on the new pair. Each map shows the first "
+    "replicate of its size."
+)
 PANEL = 236
 """Width of one map in pixels, unless its cells would be too small."""
 
@@ -33,8 +41,6 @@ class Panel(NamedTuple):
     """One map: the first replicate of one training-set size."""
 
     number: int
-    run: str
-    replicate: int
     r2_trained: float
     r2_held_out: float
 
@@ -50,25 +56,7 @@ class CombinationMapInfo(NamedTuple):
     training. `marked`: they do not, but could."""
     group: int
     """Number of constituents per row: 1, unless there are too many to show."""
-    constituents: int
-
-    @property
-    def caption(self) -> str:
-        """How to read the figure."""
-        text = (
-            "Each square represents two constituents and all combinations that contain both. Below the diagonal: "
-            "training combinations. Above the diagonal: held-out combinations. On the diagonal: all combinations that "
-            "contain one constituent, trained (lower half) and held out (upper half). The colour is the pooled R² of "
-            "these combinations; negative values are drawn as 0. A cross marks two constituents that never occur "
-            "together in training: the square below the diagonal is empty, and the square above it shows the score "
-            "on the new pair. Each map shows the first replicate of its size."
-        )
-        if self.group > 1:
-            text += (
-                f" There are {self.constituents} constituents, too many to draw: each row represents up to "
-                f"{self.group} neighbours, and a cross marks groups without any pair in training."
-            )
-        return text
+    caption: str
 
 
 def combination_map_info(combinations: pd.DataFrame, labels: Sequence[str] | None = None) -> CombinationMapInfo:
@@ -82,7 +70,7 @@ def combination_map_info(combinations: pd.DataFrame, labels: Sequence[str] | Non
         The input of `draw_combination_map`.
     """
     require(combinations, COLUMNS, "combinations")
-    named = [] if labels is None else [str(label) for label in labels]
+    named = [str(label) for label in labels or ()]
     highest = max((int(part) for parts in combinations["constituents"] for part in parts), default=-1)
     count = max(len(named), highest + 1)
     named += [str(part) for part in range(len(named), count)]
@@ -97,12 +85,14 @@ def combination_map_info(combinations: pd.DataFrame, labels: Sequence[str] | Non
         panels.append(panel)
         cells.append(panel_cells)
     every = pd.concat(cells, ignore_index=True) if cells else pd.DataFrame(columns=CELL_COLUMNS)
-    shown = [_group_label(named[start : start + group]) for start in range(0, count, group)]
-    return CombinationMapInfo(tuple(unique_labels(shown)), tuple(panels), every, group, count)
-
-
-def _group_label(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{names[0]} \N{HORIZONTAL ELLIPSIS} {names[-1]}"
+    ends = [(named[start], named[min(start + group, count) - 1]) for start in range(0, count, group)]
+    shown = [first if first == last else f"{first} \N{HORIZONTAL ELLIPSIS} {last}" for first, last in ends]
+    many = (
+        f"There are {count} constituents, too many to draw: each row represents up to {group} neighbours, and a cross "
+        "marks groups without any pair in training."
+    )
+    caption = sentences(CAPTION, many if group > 1 else "")
+    return CombinationMapInfo(tuple(unique_labels(shown)), tuple(panels), every, group, caption)
 
 
 def _panel(frame: pd.DataFrame, number: int, count: int, group: int) -> tuple[Panel, pd.DataFrame]:
@@ -129,8 +119,6 @@ def _panel(frame: pd.DataFrame, number: int, count: int, group: int) -> tuple[Pa
                 cells.append((number, row, column, part, r2, held, bool(met[row, column]), marked))
     panel = Panel(
         number=number,
-        run=str(frame["run"].iloc[0]),
-        replicate=int(frame["replicate"].iloc[0]),
         r2_trained=_r2(error[trained & finite].sum(), spread[trained & finite].sum()),
         r2_held_out=_r2(error[held_out & finite].sum(), spread[held_out & finite].sum()),
     )

@@ -13,7 +13,7 @@ from altair.typing import ChartType
 from recombine.figures.axes import extent, finite
 from recombine.figures.palette import NOTE, RULE
 from recombine.figures.theme import TRAINED, WIDTH, message_chart, row_axis, themed, tooltips, unique_labels, values
-from recombine.figures.wording import cut, number as in_words, signed
+from recombine.figures.wording import cut, number as in_words, sentences, signed
 from recombine.plain import plain
 
 SHORT = 46
@@ -48,24 +48,7 @@ class IntervalsInfo(NamedTuple):
     """Draw a line at zero."""
     title: str
     """The title of the axis."""
-    lead: str
-    """The first sentences of the caption."""
-
-    @property
-    def caption(self) -> str:
-        """How to read the figure."""
-        words = [self.lead] if self.lead else []
-        if self.rows["low"].notna().any():
-            words.append("Points are estimates, bars are 95 % intervals.")
-        missing = int(self.rows["low"].isna().sum())
-        if missing:
-            words.append(
-                "A point without a bar has no interval." if missing < len(self.rows) else "There are no intervals."
-            )
-        low, high = self.domain
-        if (self.rows["low"] < low).any() or (self.rows["high"] > high).any():
-            words.append("Bars that extend beyond the axis are cut off.")
-        return " ".join(words)
+    caption: str
 
 
 def intervals_info(
@@ -104,7 +87,16 @@ def intervals_info(
     ends = extent(seen, bars) if wild and max(seen) > min(seen) else extent([*seen, *bars])
     if domain is not None and all(domain[0] <= value <= domain[1] for value in seen):
         ends = domain
-    return IntervalsInfo(frame, ends, zero, cut(plain(title), 60), lead)
+    missing = frame["low"].isna()
+    beyond = (frame["low"] < ends[0]).any() or (frame["high"] > ends[1]).any()
+    caption = sentences(
+        lead,
+        "" if missing.all() else "Points are estimates, bars are 95 % intervals.",
+        "A point without a bar has no interval." if missing.any() and not missing.all() else "",
+        "There are no intervals." if len(frame) and missing.all() else "",
+        "Bars that extend beyond the axis are cut off." if beyond else "",
+    )
+    return IntervalsInfo(frame, ends, zero, cut(plain(title), 60), caption)
 
 
 def _interval(to_text: Any, row: IntervalRow) -> str:

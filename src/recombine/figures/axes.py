@@ -34,7 +34,7 @@ class Reference(NamedTuple):
     value: float
     label: str
     facet: Any = None
-    """The only panel that shows the line. None: every panel."""
+    """The only panel of `lines` that shows the line. None: every panel."""
 
 
 def finite(numbers: Iterable[float]) -> list[float]:

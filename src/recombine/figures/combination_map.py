@@ -97,55 +97,35 @@ def combination_map_info(combinations: pd.DataFrame, labels: Sequence[str] | Non
 
 def _panel(frame: pd.DataFrame, number: int, count: int, group: int) -> tuple[Panel, pd.DataFrame]:
     """The cells of one run."""
-    groups = math.ceil(count / group)
-    members = np.zeros((len(frame), count), bool)
+    members = np.zeros((len(frame), count))
     for index, parts in enumerate(frame["constituents"]):
-        members[index, [int(part) for part in parts]] = True
+        members[index, [int(part) for part in parts]] = 1
+    # The number of members of each group in each combination.
+    counts = np.add.reduceat(members, np.arange(0, count, group), axis=1)
     region, stratum = frame["region"].to_numpy(), frame["stratum"].to_numpy()
     error, spread = frame["error"].to_numpy(float), frame["spread"].to_numpy(float)
     finite = np.isfinite(error) & np.isfinite(spread)
-    trained, held_out = region == "trained", region == "held_out"
     # A sample of a large support may lack some pairs of the training set. The strata are exact.
-    met = _together(members[trained | (stratum == "all_pairs_met")], group)
-    possible = _together(members, group)
-    cells = []
-    for part, chosen in (("trained", trained & finite), ("held out", held_out & finite)):
-        pooled, holding = _pooled(members[chosen], error[chosen], spread[chosen], group)
-        for row, column in np.ndindex(groups, groups):
-            inside = row >= column if part == "trained" else row <= column
-            marked = bool(possible[row, column] and not met[row, column]) and row != column
-            if inside and (holding[row, column] or marked):
-                r2, held = float(pooled[row, column]), int(holding[row, column])
-                cells.append((number, row, column, part, r2, held, bool(met[row, column]), marked))
-    panel = Panel(
-        number=number,
-        r2_trained=_r2(error[trained & finite].sum(), spread[trained & finite].sum()),
-        r2_held_out=_r2(error[held_out & finite].sum(), spread[held_out & finite].sum()),
-    )
-    return panel, pd.DataFrame(cells, columns=CELL_COLUMNS)
+    trained = counts[(region == "trained") | (stratum == "all_pairs_met")]
+    met = trained.T @ trained > 0
+    marked = (counts.T @ counts > 0) & ~met & ~np.eye(len(met), dtype=bool)
+    below = np.tri(len(met), dtype=bool)
+    cells, pooled = [], []
+    for part, name, inside in (("trained", "trained", below), ("held out", "held_out", below.T)):
+        chosen = (region == name) & finite
+        held = (counts[chosen] > 0).astype(float)
+        r2 = _r2((held.T * error[chosen]) @ held, (held.T * spread[chosen]) @ held)
+        holding = (held.T @ held).astype(int)
+        row, column = shown = np.nonzero(inside & ((holding > 0) | marked))
+        scores = {"part": part, "r2": r2[shown], "combinations": holding[shown]}
+        pairs = {"number": number, "row": row, "column": column}
+        cells.append(pd.DataFrame(pairs | scores | {"met": met[shown], "marked": marked[shown]}))
+        pooled.append(float(_r2(error[chosen].sum(), spread[chosen].sum())))
+    return Panel(number, *pooled), pd.concat(cells, ignore_index=True)
 
 
-def _grouped(members: np.ndarray, group: int) -> np.ndarray:
-    """The number of members of each group in each combination."""
-    return np.add.reduceat(members.astype(float), np.arange(0, members.shape[1], group), axis=1)
-
-
-def _together(members: np.ndarray, group: int) -> np.ndarray:
-    """Which pairs of groups occur in one combination; on the diagonal, which groups occur at all."""
-    counts = _grouped(members, group)
-    return counts.T @ counts > 0
-
-
-def _pooled(members: np.ndarray, error: np.ndarray, spread: np.ndarray, group: int) -> tuple[np.ndarray, np.ndarray]:
-    """The pooled R2 of the combinations that contain each pair of groups, and their number."""
-    held = (_grouped(members, group) > 0).astype(float)
-    errors, spreads = (held.T * error) @ held, (held.T * spread) @ held
-    r2 = np.where(spreads > 0, 1 - errors / np.where(spreads > 0, spreads, 1), np.nan)
-    return r2, (held.T @ held).astype(int)
-
-
-def _r2(error: float, spread: float) -> float:
-    return float(1 - error / spread) if spread > 0 else math.nan
+def _r2(error: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    return np.where(spread > 0, 1 - error / np.where(spread > 0, spread, 1), np.nan)
 
 
 def draw_combination_map(info: CombinationMapInfo) -> ChartType:

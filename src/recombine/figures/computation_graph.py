@@ -205,7 +205,7 @@ def _nodes(info: ComputationGraphInfo, size: _Size, across: alt.X, down: alt.Y) 
 def _words(info: ComputationGraphInfo, size: _Size, across: alt.X, down: alt.Y) -> list[alt.Chart]:
     """The right value below a wrong one, and the names of nodes above them."""
     layers = []
-    rim: dict[str, Any] = {"stroke": "white", "strokeWidth": 3, "strokeJoin": "round", "color": "white"}
+    rim: dict[str, Any] = {"stroke": "white", "strokeWidth": 3, "strokeJoin": "round"}
     small = max(8.0, min(11.0, size.radius * 0.65))
     for nodes, column, ink, dy in (
         (info.nodes[info.nodes["note"] != ""], "note", INK, size.radius + small * 0.75),
@@ -213,5 +213,6 @@ def _words(info: ComputationGraphInfo, size: _Size, across: alt.X, down: alt.Y) 
     ):
         if len(nodes):
             words = alt.Chart(values(nodes)).encode(x=across, y=down, text=f"{column}:N")
-            layers += [words.mark_text(fontSize=small, dy=dy, **look) for look in (rim, {"color": ink})]
+            layers.append(words.mark_text(fontSize=small, dy=dy, color="white", **rim))
+            layers.append(words.mark_text(fontSize=small, dy=dy, color=ink))
     return layers

@@ -205,7 +205,7 @@ def _panel(info: DotsInfo, styles: list[Style], width: int, first: bool) -> Char
         shape = {"shape": "diamond", "size": 150, "opacity": 1, "strokeWidth": 2, "fill": "transparent"}
         hints = [alt.Tooltip("row:N", title="category"), alt.Tooltip("value:Q", title="published")]
         layers.append(known.mark_point(**shape).encode(tooltip=hints))
-    if styles[-1] == info.styles[-1] and any(info.notes):
+    if styles[-1] in info.styles[-1:] and any(info.notes):
         notes = alt.Chart(values(pd.DataFrame({"row": info.rows, "note": info.notes})))
         text = notes.mark_text(align="left", dx=16, color=NOTE, limit=340)
         layers.append(text.encode(x=alt.value("width"), y=y, text="note:N"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import altair as alt
 import numpy as np
@@ -13,6 +13,7 @@ from altair.typing import ChartType
 
 from recombine.figures.axes import NumericAxis, Reference, extent, reference_layers, y_axis
 from recombine.figures.palette import (
+    COLOURS,
     RULE,
     Labels,
     Style,
@@ -24,18 +25,7 @@ from recombine.figures.palette import (
     shape_by,
 )
 from recombine.figures.summary import require
-from recombine.figures.theme import (
-    HEIGHT,
-    HELD_OUT,
-    TRAINED,
-    WIDTH,
-    message_chart,
-    panel_title,
-    panelled,
-    tooltips,
-    unique_labels,
-    values,
-)
+from recombine.figures.theme import HEIGHT, WIDTH, message_chart, panel_title, panelled, tooltips, unique_labels, values
 from recombine.figures.wording import count_of, sentences
 
 FITTED = "fitted on"
@@ -125,7 +115,7 @@ def forecast_info(
     _, _, law, *apart = unique_labels([FITTED, ACTUAL, law, *names.values()])
     names = dict(zip(names, apart, strict=True))
 
-    def placed(frame: pd.DataFrame, columns: list[str], **more: Sequence[str]) -> pd.DataFrame:
+    def placed(frame: pd.DataFrame, columns: list[str], **more: Any) -> pd.DataFrame:
         table = pd.DataFrame({name: frame[name].to_numpy(float) for name in columns}).assign(**more)
         table.insert(0, "facet", named_as(frame[facet], panels) if facet else [""] * len(frame))
         fits = np.isfinite(table["x"]) & np.isfinite(table[columns[1]]) & (table["x"] > 0) & table["facet"].notna()
@@ -137,7 +127,7 @@ def forecast_info(
     inside, counted = _covered(runs[runs["series"] == ACTUAL], law_curve)
     seen = [*runs["y"], *law_curve["predicted"], *(line.value for line in references)]
     present, begins = {*runs["facet"], *law_curve["facet"]}, _begins(runs)
-    kinds = [Style(kind, kind, colour) for kind, colour in ((FITTED, TRAINED), (ACTUAL, HELD_OUT))]
+    kinds = [Style(kind, kind, colour) for kind, colour in zip(SHAPES, COLOURS, strict=False)]
     caption = sentences(
         caption_lead,
         f"The law ({law}) was fitted on the round points only. The band should contain 80 % of new runs. Diamonds are "
@@ -153,7 +143,7 @@ def forecast_info(
         baselines=lines[["facet", "series", "x", "predicted"]],
         styles=(
             *(style for style in kinds if style.key in set(runs["series"])),
-            Style(law, law, TRAINED),
+            Style(law, law, COLOURS[0]),
             *series_styles(names, names, controls=list(names)),
         ),
         law=law,

@@ -118,7 +118,7 @@ def render_page(
     def read(name: str) -> str:
         return (folder / name).read_text(encoding="utf-8")
 
-    blocks = {"trim_blocks": True, "lstrip_blocks": True}
+    blocks: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True}
     loader = jinja2.FunctionLoader(read)
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, **blocks)
     environment.filters |= {"cell": cell, "numeric": _numeric_columns}

@@ -17,12 +17,12 @@ from recombine.figures.palette import (
     RULE,
     Labels,
     Style,
-    colour_and_dash,
     legend_above,
     levels,
     named_as,
     series_styles,
     shape_by,
+    stroke_by,
 )
 from recombine.figures.summary import require
 from recombine.figures.theme import HEIGHT, WIDTH, message_chart, panel_title, panelled, tooltips, unique_labels, values
@@ -198,7 +198,7 @@ def _panel(info: ForecastInfo, name: str, first: bool) -> ChartType:
     axis = y_axis(info.y_title, info.domain, info.log_y, first)
     y = alt.Y("shown:Q", scale=scale, title=info.y_title if first else None, axis=axis)
     legend = legend_above(info.styles, symbol=None, size=150)
-    colour, dash = colour_and_dash(info.styles, legend)
+    colour, dash = stroke_by(info.styles, legend)
     shape = shape_by(info.styles, legend, [SHAPES.get(style.name, "stroke") for style in info.styles])
 
     def over(frame: pd.DataFrame, value: str) -> alt.Chart:

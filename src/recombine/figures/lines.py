@@ -12,16 +12,7 @@ import pandas as pd
 from altair.typing import ChartType
 
 from recombine.figures.axes import NumericAxis, Reference, dodge, extent, finite, means_below, reference_layers, y_axis
-from recombine.figures.palette import (
-    RULE,
-    Labels,
-    Style,
-    colour_and_dash,
-    legend_above,
-    levels,
-    named_as,
-    series_styles,
-)
+from recombine.figures.palette import RULE, Labels, Style, legend_above, levels, named_as, series_styles, stroke_by
 from recombine.figures.summary import replicates_in_words, require, summarise
 from recombine.figures.theme import HEIGHT, WIDTH, mean_tooltips, message_chart, panel_title, panelled, values
 from recombine.figures.wording import count_of, number as in_words, sentences
@@ -182,7 +173,7 @@ def lines_info(
     high = high if top is None else top + ABOVE * (top - low)
     clipped, depth = summary.iloc[:0][["facet", "series", "x", "mean"]].assign(shown=0.0, label=""), 0.0
     if floor is not None and not log_y:
-        # A negative floor shows that a mean or an interval is negative.
+        # The axis goes below zero only if a mean or an interval does.
         low = floor = floor if floor >= 0 or (summary[["mean", "low"]] < 0).any(axis=None) else 0.0
         high = extent([floor, *seen], bars)[1] if top is None else top + ABOVE * max(top - floor, 1e-3)
         share = STRIP / _height(min(len(panels), MOST_ACROSS))
@@ -254,7 +245,7 @@ def _panel(info: LinesInfo, name: str, first: bool) -> ChartType:
     y = alt.Y("shown:Q", scale=scale, title=title, axis=axis)
     x = x_axis.encoding(info.x_title)
     legend = legend_above(info.styles) if len(info.styles) > 1 else None
-    colour, dash = colour_and_dash(info.styles, legend)
+    colour, dash = stroke_by(info.styles, legend)
 
     def over(frame: pd.DataFrame) -> alt.Chart:
         here = frame[frame["facet"] == name]
@@ -270,7 +261,8 @@ def _panel(info: LinesInfo, name: str, first: bool) -> ChartType:
     several = summary["replicates"].max() > 1
     common = [line for line in info.references if line.facet is None]
     own = [line for line in info.references if line.facet == name and line.facet is not None]
-    if name not in (info.facets[-1], *info.facets[info.across - 1 :: info.across]):  # Not the last one of its row.
+    ends_of_rows = {*info.facets[info.across - 1 :: info.across], info.facets[-1]}
+    if name not in ends_of_rows:
         common = [line._replace(label="") for line in common]
     zero = alt.Chart(values(pd.DataFrame({"shown": [0]}))).mark_rule(color=RULE, strokeDash=[2, 3])
     layers = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import numbers
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -107,7 +106,7 @@ def colour_by(styles: Sequence[Style], legend: alt.Legend | None = None) -> alt.
     return alt.Color("series:N", scale=scale, sort=None, legend=legend)
 
 
-def colour_and_dash(styles: Sequence[Style], legend: alt.Legend | None) -> tuple[alt.Color, alt.StrokeDash]:
+def stroke_by(styles: Sequence[Style], legend: alt.Legend | None) -> tuple[alt.Color, alt.StrokeDash]:
     """A colour and a dash encoding of the column `series`, which share one legend."""
     scale = alt.Scale(domain=[style.name for style in styles], range=[list(style.dash) for style in styles])
     return colour_by(styles, legend), alt.StrokeDash("series:N", scale=scale, sort=None, legend=legend)
@@ -115,9 +114,8 @@ def colour_and_dash(styles: Sequence[Style], legend: alt.Legend | None) -> tuple
 
 def shape_by(styles: Sequence[Style], legend: alt.Legend | None, shapes: Sequence[str] = SHAPES) -> alt.Shape:
     """A shape encoding of the column `series`. With the same legend as the colours, both share one legend."""
-    scale = alt.Scale(
-        domain=[style.name for style in styles], range=list(itertools.islice(itertools.cycle(shapes), len(styles)))
-    )
+    marks = [shapes[index % len(shapes)] for index in range(len(styles))]
+    scale = alt.Scale(domain=[style.name for style in styles], range=marks)
     return alt.Shape("series:N", scale=scale, sort=None, legend=legend)
 
 

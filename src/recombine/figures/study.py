@@ -99,7 +99,7 @@ def dots(
 ) -> Figure:
     """One row per category with mean, interval and single replicates of one or several measures.
 
-    What is not listed is as in `lines`.
+    What is not listed is as in `lines`. The default name has the column `category`.
 
     Args:
         category: The column that names the rows.
@@ -142,7 +142,7 @@ def scatter(
 def growth(needed: pd.DataFrame, *, x: str, label: str, title: str, caption: str = "", **style: Any) -> Figure:
     """The sizes that a threshold needs against a number, with the power law through them; both axes are logarithmic.
 
-    What is not listed is as in `lines`.
+    What is not listed is as in `lines`. The caption also gets the exponent with its interval.
 
     Args:
         needed: A table of `needed_sizes`: the columns `replicate`, x, `needed` and `censored`.
@@ -178,7 +178,7 @@ def matrix(
 ) -> Figure:
     """A table of means as coloured squares, one per row and column.
 
-    What is not listed is as in `lines`.
+    What is not listed is as in `lines`. The default name has the column `row`.
 
     Args:
         row: The column whose levels are the rows.

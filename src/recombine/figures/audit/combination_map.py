@@ -13,7 +13,7 @@ from scipy import sparse
 
 from recombine.figures.axes import colour_ends
 from recombine.figures.theme import unique_labels
-from recombine.figures.wording import cut, sentences
+from recombine.figures.wording import cut
 from recombine.plain import plain
 
 MOST = 36
@@ -87,28 +87,27 @@ class AuditMapInfo(NamedTuple):
         """How to read the figure."""
         if not self.panels:
             return "No combination has a score."
-        what = "the combination was" if self.single else "some of these combinations were"
+        words = [self._squares()]
+        if self.training_known:
+            what = "the combination was" if self.single else "some of these combinations were"
+            words.append(f"A frame means that {what} trained on. A square without a frame was held out.")
         axes = [axis for panel in self.panels for axis in (panel.down, panel.across) if axis.slot]
-        numbers = "; numbers are in their order" if any(axis.ordered for axis in axes) else ""
+        if not all(axis.ordered for axis in axes):
+            numbers = "; numbers are in their order" if any(axis.ordered for axis in axes) else ""
+            words.append(f"Values are sorted from the lowest mean to the highest{numbers}.")
         short = {axis.slot: axis for axis in axes if axis.values > len(axis.labels)}
-        many = " and ".join(f"{len(axis.labels)} of {axis.values:,} {cut(name, 40)}" for name, axis in short.items())
-        some = f"{len(self.panels)} of {self.pairs:,} pairs of slots are shown"
-        return sentences(
-            self._squares(),
-            f"A frame means that {what} trained on. A square without a frame was held out."
-            if self.training_known
-            else "",
-            f"Values are sorted from the lowest mean to the highest{numbers}."
-            if not all(axis.ordered for axis in axes)
-            else "",
-            f"The map shows {many}: one half has the lowest scores (values with few combinations count less), the other "
-            "half occurs in most combinations."
-            if short
-            else "",
-            f"{some}: those with most held-out pairs of values, then those whose squares differ most."
-            if self.pairs > len(self.panels)
-            else "",
-        )
+        if short:
+            many = [f"{len(axis.labels)} of {axis.values:,} {cut(name, 40)}" for name, axis in short.items()]
+            words.append(
+                f"The map shows {' and '.join(many)}: one half has the lowest scores (values with few combinations count "
+                "less), the other half occurs in most combinations."
+            )
+        if self.pairs > len(self.panels):
+            words.append(
+                f"{len(self.panels)} of {self.pairs:,} pairs of slots are shown: those with most held-out pairs of "
+                "values, then those whose squares differ most."
+            )
+        return " ".join(words)
 
     def _squares(self) -> str:
         mean = f"mean {self.score}"

@@ -12,7 +12,7 @@ import pandas as pd
 from altair.typing import ChartType
 
 from recombine.figures.axes import finite
-from recombine.figures.palette import CONTROL_DASHES, NOTE, Style, colour_and_dash
+from recombine.figures.palette import CONTROL_DASHES, NOTE, Style, stroke_by
 from recombine.figures.theme import CONTROL, TRAINED, WIDTH, message_chart, panelled, tooltips, unique_labels, values
 from recombine.figures.wording import cut, sentences
 from recombine.plain import plain
@@ -118,7 +118,7 @@ def _panel(info: AuditLayersInfo, width: float, name: str, first: bool) -> Chart
     title = "accuracy" if first else None
     y = alt.Y("value:Q", scale=scale, title=title, axis=alt.Axis(format=".2~f", tickCount=6, labels=first))
     legend = alt.Legend(title=None, orient="top", symbolType="stroke", symbolSize=420, columnPadding=22, offset=14)
-    colour, dash = colour_and_dash(STYLES, legend)
+    colour, dash = stroke_by(STYLES, legend)
     long = pd.concat([here.assign(series=style.name, value=here[style.key]) for style in STYLES])
     points = here.assign(series=ACCURACY, value=here["accuracy"])
     numbers = {"accuracy:Q": ACCURACY, "low:Q": "interval from", "high:Q": "to"}

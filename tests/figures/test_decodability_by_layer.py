@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from recombine.figures.decodability_by_layer import decodability_by_layer_info, site_order
+from recombine.figures.layers import decodability_by_layer_info, site_order
 from recombine.figures.lines import draw_lines
 
 

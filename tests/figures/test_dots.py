@@ -32,11 +32,9 @@ def test_means_and_intervals(frame):
     assert info.rows == ("random", "connected", "star")
 
 
-def test_rows_are_ordered_by_labels_or_by_a_measure(frame):
+def test_rows_are_ordered_by_labels(frame):
     named = dots_info(frame, "support", MEASURES, labels={"star": "a star", "random": "at random"})
     assert named.rows == ("a star", "at random", "connected")
-    ranked = dots_info(frame, "support", MEASURES, order_by="score_held_out")
-    assert ranked.rows == ("connected", "random", "star")
 
 
 def test_notes_and_published_values_stand_at_their_rows(frame):
@@ -46,7 +44,7 @@ def test_notes_and_published_values_stand_at_their_rows(frame):
         MEASURES,
         notes={"star": "every pair shares a part", "absent": "x"},
         published={"score_held_out": {"random": 0.5, "absent": 0.1}, "unknown": {"random": 1.0}},
-        references=[Reference(0.95, "threshold"), Reference(0.2, "chance", "score_in")],
+        references=[Reference(0.95, "threshold"), Reference(0.2, "chance")],
         columns=True,
     )
     assert info.notes == ("", "", "every pair shares a part")
@@ -86,5 +84,3 @@ def test_thin_input_draws_something(frame, cut, floor, columns):
 def test_a_wrong_table_is_refused(frame):
     with pytest.raises(BadInput, match="'accuracy'"):
         dots_info(frame, "support", ["accuracy"])
-    with pytest.raises(BadInput, match="'score_in', 'score_held_out'"):
-        dots_info(frame, "support", MEASURES, order_by="accuracy")

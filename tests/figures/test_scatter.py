@@ -18,14 +18,6 @@ def slope(info, series):
     return np.diff(part["y"])[0] / np.diff(part["x"])[0]
 
 
-def test_lines_of_each_group_are_least_squares(frame):
-    info = scatter_info(frame, "x", "y", "size", fit="each")
-    for size, part in frame.groupby("size"):
-        coefficient, constant = np.polyfit(part["x"], part["y"], 1)
-        line = info.lines[info.lines["series"] == str(size)]
-        assert line["y"].to_numpy() == pytest.approx(constant + coefficient * line["x"].to_numpy())
-
-
 def test_the_common_slope_is_that_of_a_regression_with_a_constant_for_each_group(frame):
     info = scatter_info(frame, "x", "y", "size", fit="common")
     design = np.column_stack([frame["x"], pd.get_dummies(frame["size"]).to_numpy(float)])
@@ -50,7 +42,7 @@ def test_the_note_stands_in_the_caption_and_above_the_plot(frame):
         lambda frame: pd.concat([frame] * 20),
     ],
 )
-@pytest.mark.parametrize("fit", ["each", "common"])
+@pytest.mark.parametrize("fit", ["none", "common"])
 def test_thin_input_draws_something(frame, cut, fit):
     info = scatter_info(cut(frame), "x", "y", "size", fit=fit, ordered=True)
     assert info.caption

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         draw_computation_graph as draw_computation_graph,
     )
     from recombine.figures.curves import curves_info as curves_info, plot_curves as plot_curves
-    from recombine.figures.decodability_by_layer import decodability_by_layer_info as decodability_by_layer_info
     from recombine.figures.dots import dots_info as dots_info, draw_dots as draw_dots
     from recombine.figures.episode import (
         EpisodeObject as EpisodeObject,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     )
     from recombine.figures.forecast import draw_forecast as draw_forecast, forecast_info as forecast_info
     from recombine.figures.image_grid import draw_image_grid as draw_image_grid, image_grid_info as image_grid_info
+    from recombine.figures.layers import decodability_by_layer_info as decodability_by_layer_info
     from recombine.figures.lines import draw_lines as draw_lines, lines_info as lines_info
     from recombine.figures.matrix import draw_matrix as draw_matrix, matrix_info as matrix_info
     from recombine.figures.save import save_figure as save_figure

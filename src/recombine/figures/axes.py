@@ -12,7 +12,7 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
-from recombine.figures.palette import NOTE
+from recombine.figures.palette import NOTE, RULE
 from recombine.figures.theme import values
 from recombine.figures.wording import number as in_words
 
@@ -22,6 +22,8 @@ MOST_TICKS = 12
 """With more values than this, the ticks are round numbers instead of the values."""
 LEAST_SPACING = 24
 """Smallest distance between ticks, in pixels, at which their labels still fit."""
+LABEL = 15
+"""Height of the label of a vertical line in pixels."""
 MARGIN = 0.05
 """Space beyond the first and the last value, as a fraction of their span."""
 
@@ -32,7 +34,7 @@ class Reference(NamedTuple):
     value: float
     label: str
     facet: Any = None
-    """The only panel that shows the line. None: every panel."""
+    """The only panel of `lines` that shows the line. None: every panel."""
 
 
 def finite(numbers: Iterable[float]) -> list[float]:
@@ -65,6 +67,13 @@ def extent(inner: Iterable[float], outer: Iterable[float] = (), log: bool = Fals
     return (10**low, 10**high) if log else (low, high)
 
 
+def colour_ends(numbers: Iterable[float], domain: tuple[float, float] | None) -> tuple[float, float]:
+    """The two ends of a colour scale: `domain`, or the range of the numbers. They differ."""
+    shown = finite(numbers)
+    low, high = domain or (min(shown, default=0.0), max(shown, default=1.0))
+    return (low, high) if low != high else (low - 0.5, high + 0.5)
+
+
 def separated(positions: Sequence[float], gap: float) -> list[float]:
     """Move positions apart, each as little as possible, until any two differ by at least `gap`.
 
@@ -89,18 +98,15 @@ def separated(positions: Sequence[float], gap: float) -> list[float]:
 def reference_layers(
     references: Sequence[Reference], y: alt.Y, domain: tuple[float, float], height: float, log: bool, outside: bool
 ) -> list[alt.Chart]:
-    """Dashed horizontal lines across a panel, with their labels.
+    """Dashed horizontal lines across a panel, with their labels: those within the axis.
 
     Args:
-        references: The lines. Those outside `domain` are left out.
+        references: The lines.
         y: The panel's y encoding, of a field `shown`.
         domain: The ends of the y axis.
         height: The panel's height in pixels.
         log: The y axis is logarithmic.
         outside: Labels stand to the right of the panel; otherwise inside, at its right end.
-
-    Returns:
-        The layers to add to the panel.
     """
     references = [line for line in references if domain[0] <= line.value <= domain[1]]
     if not references:
@@ -110,9 +116,8 @@ def reference_layers(
     def pixel(value: float) -> float:
         return height * (1 - ((math.log(value) if log else value) - low) / (high - low))
 
-    rows = [{"shown": line.value, "label": line.label} for line in references]
-    rules = alt.Chart(values(pd.DataFrame(rows))).mark_rule(color=NOTE, strokeDash=[3, 3], strokeWidth=1.5)
-    layers = [rules.encode(y=y)]
+    rules = alt.Chart(values(pd.DataFrame(references, columns=["shown", "label", "facet"]).drop(columns="facet")))
+    layers = [rules.mark_rule(color=NOTE, strokeDash=[3, 3], strokeWidth=1.5).encode(y=y)]
     heights = [pixel(line.value) for line in references]
     style = (
         {"align": "left", "dx": 8, "baseline": "middle", "limit": 150}
@@ -121,9 +126,26 @@ def reference_layers(
     )
     for line, at in zip(references, separated(heights, 16) if outside else heights, strict=True):
         if line.label:
-            text = alt.Chart(values(pd.DataFrame([{"label": line.label}])))
-            text = text.mark_text(color=NOTE, fontSize=12, **style)
+            text = alt.Chart(alt.InlineData(values=[{"label": line.label}])).mark_text(color=NOTE, fontSize=12, **style)
             layers.append(text.encode(x=alt.value("width"), y=alt.value(at), text="label:N"))
+    return layers
+
+
+def vertical_lines(references: Sequence[Reference], x: alt.X, domain: tuple[float, float]) -> list[alt.Chart]:
+    """Vertical lines with their labels above the plot, and a line at zero if the axis includes it."""
+    low, high = domain
+    layers = []
+    if low < 0 < high:
+        layers.append(alt.Chart(values(pd.DataFrame({"shown": [0]}))).mark_rule(color=RULE).encode(x=x))
+    inside = [line for line in references if low <= line.value <= high]
+    for rank, line in enumerate(sorted(inside, key=lambda line: -line.value)):
+        data = alt.Chart(values(pd.DataFrame({"shown": [line.value], "label": [line.label]}))).encode(x=x)
+        layers.append(data.mark_rule(color=NOTE, strokeDash=[3, 3], strokeWidth=1.5))
+        # Labels at one height could overlap: each one stands a line higher than the one before.
+        right = line.value > sum(domain) / 2
+        words = {"align": "right" if right else "left", "dx": 4 if right else -4, "fontSize": 12}
+        text = data.mark_text(color=NOTE, baseline="bottom", dy=-4 - LABEL * rank, **words)
+        layers.append(text.encode(y=alt.value(0), text="label:N"))
     return layers
 
 
@@ -206,27 +228,24 @@ def even_ticks(low: float, high: float) -> list[float]:
     return []
 
 
+def y_axis(title: str, domain: tuple[float, float], log: bool, first: bool, floor: float | None = None) -> alt.Axis:
+    """The y axis of a panel: with labels if it is the first of its row, without ticks below `floor`."""
+    settings: dict[str, Any] = {"titleAngle": 0} if len(title) <= 3 else {}
+    if log:
+        settings["values"] = log_ticks(*domain)
+    else:
+        ticks = [] if floor is None else even_ticks(floor, domain[1])
+        settings |= {"tickCount": 6} | ({"values": ticks} if ticks else {})
+    return alt.Axis(format=".6~g", labels=first, ticks=first, domain=first, **settings)
+
+
 def dodge(number: int, step: float, most: float) -> list[float]:
-    """Offsets in pixels, so that the bars of `number` series at one value do not cover each other.
+    """Offsets in pixels, centred on 0, so that the bars of `number` series at one value do not cover each other.
 
-    Args:
-        number: The number of series.
-        step: The distance between neighbours.
-        most: The largest distance between the first and the last.
-
-    Returns:
-        One offset per series, centred on 0.
+    Neighbours are `step` apart, but the first and the last at most `most`.
     """
     width = min(step * (number - 1), most)
     return np.linspace(-width / 2, width / 2, number).tolist() if number > 1 else [0.0] * number
-
-
-def axis_floor(summary: pd.DataFrame, floor: float) -> float:
-    """The low end of a score axis: a negative `floor` only if a mean or an interval is negative, otherwise 0."""
-    if floor >= 0:
-        return floor
-    lowest = min(summary["mean"].min(), summary["low"].min()) if len(summary) else 0.0
-    return floor if lowest < 0 else 0.0
 
 
 def means_below(summary: pd.DataFrame, by: list[str], floor: float, strip: float) -> tuple[pd.DataFrame, float]:
@@ -236,7 +255,7 @@ def means_below(summary: pd.DataFrame, by: list[str], floor: float, strip: float
         summary: Means with a column `series`.
         by: The columns that identify a mean.
         floor: The low end of the axis.
-        strip: The height of one row, in units of the axis.
+        strip: The height of one row of triangles, in units of the axis.
 
     Returns:
         One row per mean below `floor`, with its height `shown` and its `label`; and the height of all rows.
@@ -246,9 +265,3 @@ def means_below(summary: pd.DataFrame, by: list[str], floor: float, strip: float
     row = clipped.groupby("series")["mean"].transform("mean").rank(method="dense", ascending=False) - 1
     clipped = clipped.assign(shown=floor - strip * (row + 0.35), label=[in_words(m) for m in clipped["mean"]])
     return clipped, strip * (float(row.max()) + 1.1) if len(clipped) else 0.0
-
-
-def below_in_words(floor: float, labelled: bool = True) -> str:
-    """The sentence of a caption that explains the triangles."""
-    where = "the number below each is its value" if labelled else "hover over one for its value"
-    return f" Triangles under the axis mark means below {in_words(floor)}; {where}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import altair as alt
@@ -12,13 +13,16 @@ from altair.typing import ChartType
 from recombine.figures.axes import extent
 from recombine.figures.palette import RULE, Labels, Style, colour_by, named_as, series_styles
 from recombine.figures.summary import require
-from recombine.figures.theme import message_chart, side_by_side, themed, tooltips, values
-from recombine.figures.wording import count_of, number as in_words
+from recombine.figures.theme import WIDTH, message_chart, panelled, tooltips, values
+from recombine.figures.wording import count_of, number as in_words, sentences
 
 COLUMNS = ("predictor", "predicted", "observed", "low", "high", "n")
+CAPTION = (
+    "The points of a calibrated predictor lie on the diagonal. Above the diagonal, results are better than predicted; "
+    "below it, worse. Larger points contain more cases. A bar is the interval of the observed value; a point is hollow "
+    "if its bar misses the diagonal. The error is the mean distance from the diagonal, weighted by the number of cases."
+)
 GAP = 26
-WHOLE = 940
-"""Total width of panels side by side, in pixels."""
 MOST_ACROSS = 4
 
 
@@ -34,20 +38,7 @@ class CalibrationInfo(NamedTuple):
     domain: tuple[float, float]
     x_title: str
     y_title: str
-    lead: str
-    """The first sentences of the caption."""
-
-    @property
-    def caption(self) -> str:
-        """How to read the figure."""
-        words = [self.lead] if self.lead else []
-        words.append(
-            "The points of a calibrated predictor lie on the diagonal. Above the diagonal, results are better than "
-            "predicted; below it, worse. Larger points contain more cases. A bar is the interval of the observed "
-            "value; a point is hollow if its bar misses the diagonal. The error is the mean distance from the "
-            "diagonal, weighted by the number of cases."
-        )
-        return " ".join(words)
+    caption: str
 
 
 def calibration_info(
@@ -76,8 +67,7 @@ def calibration_info(
     bins.insert(0, "series", named_as(table["predictor"], {style.key: style.name for style in styles}))
     seen = np.isfinite(bins["predicted"]) & np.isfinite(bins["observed"]) & (bins["n"] > 0)
     bins = bins[seen & bins["series"].notna()].reset_index(drop=True)
-    away = (bins["low"] > bins["predicted"]) | (bins["high"] < bins["predicted"])
-    bins = bins.assign(away=away)
+    bins["away"] = (bins["low"] > bins["predicted"]) | (bins["high"] < bins["predicted"])
     styles = tuple(style for style in styles if style.name in set(bins["series"]))
     errors = []
     for style in styles:
@@ -86,7 +76,7 @@ def calibration_info(
     ends = [*bins["predicted"], *bins["observed"]]
     probable = all(0 <= end <= 1 for end in ends)
     domain = (0.0, 1.0) if probable else extent(ends, [*bins["low"], *bins["high"]])
-    return CalibrationInfo(styles, bins, tuple(errors), domain, x_title, y_title, caption_lead)
+    return CalibrationInfo(styles, bins, tuple(errors), domain, x_title, y_title, sentences(caption_lead, CAPTION))
 
 
 def draw_calibration(info: CalibrationInfo) -> ChartType:
@@ -94,16 +84,14 @@ def draw_calibration(info: CalibrationInfo) -> ChartType:
     if not len(info.bins):
         return message_chart("No predictions yet: there is no calibration to show.")
     across = min(len(info.styles), MOST_ACROSS)
-    side = min((WHOLE - GAP * (across - 1)) // across, 380)
-    panels = [
-        _panel(info, style, error, side, first=index % across == 0)
-        for index, (style, error) in enumerate(zip(info.styles, info.errors, strict=True))
-    ]
-    return themed(side_by_side(panels, across, GAP), "Predicted against observed, for each predictor")
+    predictors = zip(info.styles, info.errors, strict=True)
+    description = "Predicted against observed, for each predictor"
+    return panelled(functools.partial(_panel, info, across), predictors, across, GAP, description)
 
 
-def _panel(info: CalibrationInfo, style: Style, error: float, side: int, first: bool) -> ChartType:
-    low, high = info.domain
+def _panel(info: CalibrationInfo, across: int, predictor: tuple[Style, float], first: bool) -> ChartType:
+    (style, error), (low, high) = predictor, info.domain
+    side = min((WIDTH - GAP * (across - 1)) // across, 380)
     room = 0.03 * (high - low)
     scale = alt.Scale(domain=[low - room, high + room], nice=False)
     ticks: dict[str, Any] = {"values": [0, 0.25, 0.5, 0.75, 1]} if info.domain == (0.0, 1.0) else {"tickCount": 5}
@@ -113,8 +101,8 @@ def _panel(info: CalibrationInfo, style: Style, error: float, side: int, first: 
     y = alt.Y("observed:Q", scale=scale, title=title, axis=y_axis)
     here = info.bins[info.bins["series"] == style.name].sort_values("predicted")
     here = here.assign(bottom=here["low"].clip(low - room, high + room), top=here["high"].clip(low - room, high + room))
-    most = float(info.bins["n"].max())
-    size = alt.Size("n:Q", scale=alt.Scale(domain=[0, most], range=[35, 260]), legend=None)
+    cases = alt.Scale(domain=[0, float(info.bins["n"].max())], range=[35, 260])
+    size = alt.Size("n:Q", scale=cases, legend=None)
     colour = colour_by(info.styles)
     numbers = {"predicted:Q": "predicted", "observed:Q": "observed", "low:Q": "interval from", "high:Q": "to"}
     tooltip = [*tooltips({"series:N": "predictor"} | numbers, ".3f"), alt.Tooltip("n:Q", title="cases")]
@@ -126,15 +114,11 @@ def _panel(info: CalibrationInfo, style: Style, error: float, side: int, first: 
         look: dict[str, Any] = {"filled": True} if filled else {"filled": False, "fill": "white", "strokeWidth": 2.5}
         return points.mark_point(opacity=1, **look)
 
-    cases = count_of(int(here["n"].sum()), "case")
+    subtitle = f"error {in_words(error, 3)}, {count_of(int(here['n'].sum()), 'case')}"
     return alt.layer(
         alt.Chart(values(diagonal)).mark_line(color=RULE, strokeDash=[4, 3], strokeWidth=1.5).encode(x=x, y=y),
         base.mark_line(strokeWidth=1.5, opacity=0.5).encode(y=y),
         base.mark_rule(strokeWidth=2).encode(y=alt.Y("bottom:Q", scale=scale, title=title), y2="top:Q"),
         marks(~here["away"], filled=True),
         marks(here["away"], filled=False),
-    ).properties(
-        width=side,
-        height=side,
-        title=alt.TitleParams(style.name, subtitle=f"error {in_words(error, 3)}, {cases}", limit=side),
-    )
+    ).properties(width=side, height=side, title=alt.TitleParams(style.name, subtitle=subtitle, limit=side))

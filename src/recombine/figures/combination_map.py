@@ -13,7 +13,7 @@ from altair.typing import ChartType
 
 from recombine.figures.summary import require
 from recombine.figures.theme import message_chart, quality_colour, themed, tooltips, unique_labels, values
-from recombine.figures.wording import number as in_words
+from recombine.figures.wording import number as in_words, sentences
 
 MOST = 40
 """Largest number of rows. More constituents than this are grouped."""
@@ -25,6 +25,14 @@ UPPER = "M-1,-1L1,-1L1,1Z"
 CROSS = "M-1,-1L1,1M1,-1L-1,1"
 GAP = 0.08
 MOST_ACROSS = 4
+CAPTION = (
+    "Each square represents two constituents and all combinations that contain both. Below the diagonal: training "
+    "combinations. Above the diagonal: held-out combinations. On the diagonal: all combinations that contain one "
+    "constituent, trained (lower half) and held out (upper half). The colour is the pooled R² of these combinations; "
+    "negative values are drawn as 0. A cross marks two constituents that never occur together in training: the square "
+    "below the diagonal is empty, and the square above it shows the score on the new pair. Each map shows the first "
+    "replicate of its size."
+)
 PANEL = 236
 """Width of one map in pixels, unless its cells would be too small."""
 
@@ -33,8 +41,6 @@ class Panel(NamedTuple):
     """One map: the first replicate of one training-set size."""
 
     number: int
-    run: str
-    replicate: int
     r2_trained: float
     r2_held_out: float
 
@@ -50,25 +56,7 @@ class CombinationMapInfo(NamedTuple):
     training. `marked`: they do not, but could."""
     group: int
     """Number of constituents per row: 1, unless there are too many to show."""
-    constituents: int
-
-    @property
-    def caption(self) -> str:
-        """How to read the figure."""
-        text = (
-            "Each square represents two constituents and all combinations that contain both. Below the diagonal: "
-            "training combinations. Above the diagonal: held-out combinations. On the diagonal: all combinations that "
-            "contain one constituent, trained (lower half) and held out (upper half). The colour is the pooled R² of "
-            "these combinations; negative values are drawn as 0. A cross marks two constituents that never occur "
-            "together in training: the square below the diagonal is empty, and the square above it shows the score "
-            "on the new pair. Each map shows the first replicate of its size."
-        )
-        if self.group > 1:
-            text += (
-                f" There are {self.constituents} constituents, too many to draw: each row represents up to "
-                f"{self.group} neighbours, and a cross marks groups without any pair in training."
-            )
-        return text
+    caption: str
 
 
 def combination_map_info(combinations: pd.DataFrame, labels: Sequence[str] | None = None) -> CombinationMapInfo:
@@ -82,7 +70,7 @@ def combination_map_info(combinations: pd.DataFrame, labels: Sequence[str] | Non
         The input of `draw_combination_map`.
     """
     require(combinations, COLUMNS, "combinations")
-    named = [] if labels is None else [str(label) for label in labels]
+    named = [str(label) for label in labels or ()]
     highest = max((int(part) for parts in combinations["constituents"] for part in parts), default=-1)
     count = max(len(named), highest + 1)
     named += [str(part) for part in range(len(named), count)]
@@ -97,67 +85,47 @@ def combination_map_info(combinations: pd.DataFrame, labels: Sequence[str] | Non
         panels.append(panel)
         cells.append(panel_cells)
     every = pd.concat(cells, ignore_index=True) if cells else pd.DataFrame(columns=CELL_COLUMNS)
-    shown = [_group_label(named[start : start + group]) for start in range(0, count, group)]
-    return CombinationMapInfo(tuple(unique_labels(shown)), tuple(panels), every, group, count)
-
-
-def _group_label(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{names[0]} \N{HORIZONTAL ELLIPSIS} {names[-1]}"
+    ends = [(named[start], named[min(start + group, count) - 1]) for start in range(0, count, group)]
+    shown = [first if first == last else f"{first} \N{HORIZONTAL ELLIPSIS} {last}" for first, last in ends]
+    many = (
+        f"There are {count} constituents, too many to draw: each row represents up to {group} neighbours, and a cross "
+        "marks groups without any pair in training."
+    )
+    caption = sentences(CAPTION, many if group > 1 else "")
+    return CombinationMapInfo(tuple(unique_labels(shown)), tuple(panels), every, group, caption)
 
 
 def _panel(frame: pd.DataFrame, number: int, count: int, group: int) -> tuple[Panel, pd.DataFrame]:
     """The cells of one run."""
-    groups = math.ceil(count / group)
-    members = np.zeros((len(frame), count), bool)
+    members = np.zeros((len(frame), count))
     for index, parts in enumerate(frame["constituents"]):
-        members[index, [int(part) for part in parts]] = True
+        members[index, [int(part) for part in parts]] = 1
+    # The number of members of each group in each combination.
+    counts = np.add.reduceat(members, np.arange(0, count, group), axis=1)
     region, stratum = frame["region"].to_numpy(), frame["stratum"].to_numpy()
     error, spread = frame["error"].to_numpy(float), frame["spread"].to_numpy(float)
     finite = np.isfinite(error) & np.isfinite(spread)
-    trained, held_out = region == "trained", region == "held_out"
     # A sample of a large support may lack some pairs of the training set. The strata are exact.
-    met = _together(members[trained | (stratum == "all_pairs_met")], group)
-    possible = _together(members, group)
-    cells = []
-    for part, chosen in (("trained", trained & finite), ("held out", held_out & finite)):
-        pooled, holding = _pooled(members[chosen], error[chosen], spread[chosen], group)
-        for row, column in np.ndindex(groups, groups):
-            inside = row >= column if part == "trained" else row <= column
-            marked = bool(possible[row, column] and not met[row, column]) and row != column
-            if inside and (holding[row, column] or marked):
-                r2, held = float(pooled[row, column]), int(holding[row, column])
-                cells.append((number, row, column, part, r2, held, bool(met[row, column]), marked))
-    panel = Panel(
-        number=number,
-        run=str(frame["run"].iloc[0]),
-        replicate=int(frame["replicate"].iloc[0]),
-        r2_trained=_r2(error[trained & finite].sum(), spread[trained & finite].sum()),
-        r2_held_out=_r2(error[held_out & finite].sum(), spread[held_out & finite].sum()),
-    )
-    return panel, pd.DataFrame(cells, columns=CELL_COLUMNS)
+    trained = counts[(region == "trained") | (stratum == "all_pairs_met")]
+    met = trained.T @ trained > 0
+    marked = (counts.T @ counts > 0) & ~met & ~np.eye(len(met), dtype=bool)
+    below = np.tri(len(met), dtype=bool)
+    cells, pooled = [], []
+    for part, name, inside in (("trained", "trained", below), ("held out", "held_out", below.T)):
+        chosen = (region == name) & finite
+        held = (counts[chosen] > 0).astype(float)
+        r2 = _r2((held.T * error[chosen]) @ held, (held.T * spread[chosen]) @ held)
+        holding = (held.T @ held).astype(int)
+        row, column = shown = np.nonzero(inside & ((holding > 0) | marked))
+        scores = {"part": part, "r2": r2[shown], "combinations": holding[shown]}
+        pairs = {"number": number, "row": row, "column": column}
+        cells.append(pd.DataFrame(pairs | scores | {"met": met[shown], "marked": marked[shown]}))
+        pooled.append(float(_r2(error[chosen].sum(), spread[chosen].sum())))
+    return Panel(number, *pooled), pd.concat(cells, ignore_index=True)
 
 
-def _grouped(members: np.ndarray, group: int) -> np.ndarray:
-    """The number of members of each group in each combination."""
-    return np.add.reduceat(members.astype(float), np.arange(0, members.shape[1], group), axis=1)
-
-
-def _together(members: np.ndarray, group: int) -> np.ndarray:
-    """Which pairs of groups occur in one combination; on the diagonal, which groups occur at all."""
-    counts = _grouped(members, group)
-    return counts.T @ counts > 0
-
-
-def _pooled(members: np.ndarray, error: np.ndarray, spread: np.ndarray, group: int) -> tuple[np.ndarray, np.ndarray]:
-    """The pooled R2 of the combinations that contain each pair of groups, and their number."""
-    held = (_grouped(members, group) > 0).astype(float)
-    errors, spreads = (held.T * error) @ held, (held.T * spread) @ held
-    r2 = np.where(spreads > 0, 1 - errors / np.where(spreads > 0, spreads, 1), np.nan)
-    return r2, (held.T @ held).astype(int)
-
-
-def _r2(error: float, spread: float) -> float:
-    return float(1 - error / spread) if spread > 0 else math.nan
+def _r2(error: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    return np.where(spread > 0, 1 - error / np.where(spread > 0, spread, 1), np.nan)
 
 
 def draw_combination_map(info: CombinationMapInfo) -> ChartType:

@@ -11,35 +11,31 @@ import pandas as pd
 from altair.typing import ChartType
 
 from recombine.errors import BadInput
-from recombine.figures.theme import (
-    HELD_OUT,
-    INK,
-    SOFT,
-    TRAINED,
-    UNTRAINED,
-    WIDTH,
-    message_chart,
-    themed,
-    tooltips,
-    values,
-)
-from recombine.figures.wording import NOTHING, number
+from recombine.figures.palette import COLOURS
+from recombine.figures.theme import INK, SOFT, UNTRAINED, WIDTH, message_chart, themed, tooltips, values
+from recombine.figures.wording import NOTHING, number, sentences
 from recombine.graphs.graph import Graph, evaluate
 from recombine.graphs.labels import LABELS, node_labels
 from recombine.graphs.layout import layout
 from recombine.graphs.scratchpad import MISSING
 
+BLUE, ORANGE, GREEN, _, RED, _ = COLOURS
 LOOKS = {
     "input": (UNTRAINED, "circle"),
-    "step": (TRAINED, "circle"),
-    "correct": (TRAINED, "circle"),
-    "restoration": ("#12915e", "circle"),
-    "propagation": (HELD_OUT, "diamond"),
-    "local": ("#d1202a", "square"),
+    "step": (BLUE, "circle"),
+    "correct": (BLUE, "circle"),
+    "restoration": (GREEN, "circle"),
+    "propagation": (ORANGE, "diamond"),
+    "local": (RED, "square"),
 }
 """Colour and shape of each label. Correct values are circles, wrong ones have corners."""
 NAMES = {"propagation": "propagated error", "local": "local error"}
 """Names in the legend that differ from the label."""
+MEANINGS = {
+    "restoration": "A restoration has the right value although a step that it depends on is not correct.",
+    "propagation": "A propagated error follows from wrong values by the step's rule.",
+    "local": "A local error does not follow from the values of its inputs.",
+}
 EDGE, WRONG_EDGE = "#c3c9d0", "#eba679"
 WIDEST, NARROWEST = 92.0, 30.0
 """Pixels between layers."""
@@ -67,23 +63,16 @@ class ComputationGraphInfo(NamedTuple):
     @property
     def caption(self) -> str:
         """How to read the figure."""
-        words = [self.lead] if self.lead else []
-        words.append("The computation runs from left to right. Inputs are grey; every other node is a step.")
-        if {"correct", "restoration", "propagation", "local"} & set(self.labels):
-            words.append("A step is correct if its value is right and all steps that it depends on are correct.")
-        if "restoration" in self.labels:
-            words.append("A restoration has the right value although a step that it depends on is not correct.")
-        if "propagation" in self.labels:
-            words.append("A propagated error follows from wrong values by the step's rule.")
-        if "local" in self.labels:
-            words.append("A local error does not follow from the values of its inputs.")
-        if (self.nodes["note"] != "").any():
-            words.append("The right value is in brackets below a wrong one.")
-        if (self.nodes["text"] == NOTHING).any():
-            words.append(f"{NOTHING} means that the value could not be read.")
-        if self.edges["wrong"].any():
-            words.append("Orange edges carry wrong values.")
-        return " ".join(words)
+        labelled = {"correct", *MEANINGS} & set(self.labels)
+        return sentences(
+            self.lead,
+            "The computation runs from left to right. Inputs are grey; every other node is a step.",
+            "A step is correct if its value is right and all steps that it depends on are correct." if labelled else "",
+            *(meaning for label, meaning in MEANINGS.items() if label in self.labels),
+            "The right value is in brackets below a wrong one." if self.nodes["note"].any() else "",
+            f"{NOTHING} means that the value could not be read." if (self.nodes["text"] == NOTHING).any() else "",
+            "Orange edges carry wrong values." if self.edges["wrong"].any() else "",
+        )
 
 
 def computation_graph_info(
@@ -170,9 +159,8 @@ def draw_computation_graph(info: ComputationGraphInfo) -> ChartType:
     if not len(info.nodes):
         return message_chart("No computation yet: there are no steps to show.")
     size = _size(info)
-    least = -0.5
-    x = alt.Scale(domain=[least, least + size.width / size.across], nice=False, zero=False)
-    y = alt.Scale(domain=[least + size.height / size.down, least], nice=False, zero=False)
+    x = alt.Scale(domain=[-0.5, size.width / size.across - 0.5], nice=False, zero=False)
+    y = alt.Scale(domain=[size.height / size.down - 0.5, -0.5], nice=False, zero=False)
     across, down = alt.X("x:Q", scale=x, axis=None), alt.Y("y:Q", scale=y, axis=None)
     layers: list[alt.Chart] = []
     for wrong, colour in ((False, EDGE), (True, WRONG_EDGE)):
@@ -198,7 +186,7 @@ def _nodes(info: ComputationGraphInfo, size: _Size, across: alt.X, down: alt.Y) 
     )
     mark = alt.Chart(values(frame)).mark_point(filled=True, opacity=1, stroke="white", strokeWidth=1.5)
     fields = {"name:N": "node", "operation:N": "operation", "text:N": "stated", "true:N": "true", "kind:N": "label"}
-    look = mark.encode(
+    nodes = mark.encode(
         x=across,
         y=down,
         size=alt.Size("area:Q", scale=None, legend=None),
@@ -211,22 +199,20 @@ def _nodes(info: ComputationGraphInfo, size: _Size, across: alt.X, down: alt.Y) 
     font = np.clip(np.array(room) * size.radius / info.nodes["text"].str.len().clip(2), 6, 13)
     text = alt.Chart(values(info.nodes.assign(font=font))).mark_text(color="white", fontWeight=600)
     fitted = alt.Size("font:Q", scale=None, legend=None)
-    return [look, text.encode(x=across, y=down, text="text:N", size=fitted)]
+    return [nodes, text.encode(x=across, y=down, text="text:N", size=fitted)]
 
 
 def _words(info: ComputationGraphInfo, size: _Size, across: alt.X, down: alt.Y) -> list[alt.Chart]:
     """The right value below a wrong one, and the names of nodes above them."""
     layers = []
-    notes = info.nodes[info.nodes["note"] != ""]
-    rim: dict[str, Any] = {"stroke": "white", "strokeWidth": 3, "strokeJoin": "round", "color": "white"}
+    rim: dict[str, Any] = {"stroke": "white", "strokeWidth": 3, "strokeJoin": "round"}
     small = max(8.0, min(11.0, size.radius * 0.65))
     for nodes, column, ink, dy in (
-        (notes, "note", INK, size.radius + small * 0.75),
+        (info.nodes[info.nodes["note"] != ""], "note", INK, size.radius + small * 0.75),
         (info.nodes if size.named else info.nodes.iloc[:0], "name", SOFT, -size.radius - small * 0.75),
     ):
         if len(nodes):
             words = alt.Chart(values(nodes)).encode(x=across, y=down, text=f"{column}:N")
-            plain: dict[str, Any] = {"color": ink}
-            for look in (rim, plain):
-                layers.append(words.mark_text(fontSize=small, dy=dy, **look))
+            layers.append(words.mark_text(fontSize=small, dy=dy, color="white", **rim))
+            layers.append(words.mark_text(fontSize=small, dy=dy, color=ink))
     return layers

@@ -1,4 +1,7 @@
-"""Figures of the measurement `constraint-rates`: which constraints of an optimisation problem hold, by size, type and tolerance."""
+"""Figures of the measurement `constraint-rates`: which constraints of an optimisation problem hold, by size, type and tolerance.
+
+Titles are the questions that the figures answer, captions say what is shown.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import pandas as pd
 
 from recombine.figures.axes import Reference
 from recombine.figures.base import Figure
-from recombine.figures.study import dots, lines, with_columns
+from recombine.figures.study import SCORE, dots, lines, with_columns
 
 GROUPS = {
     "bounds": "bounds of single numbers",
@@ -38,7 +41,6 @@ SOURCES = {
 }
 """Whose answers they are, in words."""
 COLUMNS = ("replicate", "answers", "tolerance", "constraints", "rate")
-SCORE: dict[str, Any] = {"floor": 0.0, "ceiling": 1.0}
 
 
 def rates_by_size(runs: pd.DataFrame, *, x: str, facet: str, title: str, caption: str, **style: Any) -> Figure:
@@ -48,8 +50,6 @@ def rates_by_size(runs: pd.DataFrame, *, x: str, facet: str, title: str, caption
         runs: One row per run: `replicate`, x, the facet, and the summary numbers of the measurement.
         x: The column of sizes.
         facet: The column whose levels have a panel each.
-        title: The question that it answers.
-        caption: What is shown.
         **style: What `lines` takes besides.
     """
     runs = with_columns(runs, *(f"{group}_network" for group in GROUPS))
@@ -74,10 +74,7 @@ def rates_by_size(runs: pd.DataFrame, *, x: str, facet: str, title: str, caption
 def rates_by_type(rates: pd.DataFrame, *, title: str, caption: str) -> Figure:
     """The rate of each type of constraint of power flow at the strictest tolerance, by whose answers they are.
 
-    Args:
-        rates: The table `constraint-rates` of one network per replicate.
-        title: The question that it answers.
-        caption: What is shown.
+    `rates` is the table `constraint-rates` of one network per replicate.
     """
     rates = with_columns(rates, *COLUMNS)
     rates = rates[rates["constraints"].isin(list(TYPES)) & (rates["tolerance"] == rates["tolerance"].min())]
@@ -105,8 +102,6 @@ def rates_by_tolerance(
         rates: The table `constraint-rates`.
         facet: The column whose levels have a panel each, for instance the problem.
         facet_labels: The levels in words.
-        title: The question that it answers.
-        caption: What is shown.
     """
     rates = with_columns(rates, *COLUMNS)
     # The axis is logarithmic: it has no zero.

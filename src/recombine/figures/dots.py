@@ -10,39 +10,16 @@ import numpy as np
 import pandas as pd
 from altair.typing import ChartType
 
-from recombine.errors import BadInput
-from recombine.figures.axes import Reference, dodge, extent
-from recombine.figures.palette import (
-    NOTE,
-    RULE,
-    Labels,
-    Style,
-    colour_by,
-    legend_above,
-    levels,
-    named_as,
-    series_styles,
-)
+from recombine.figures.axes import LABEL, Reference, dodge, extent, vertical_lines
+from recombine.figures.palette import NOTE, Labels, Style, colour_by, legend_above, levels, named_as, series_styles
 from recombine.figures.summary import replicates_in_words, require, summarise
-from recombine.figures.theme import (
-    WIDTH,
-    mean_tooltips,
-    message_chart,
-    panel_title,
-    row_axis,
-    side_by_side,
-    themed,
-    tooltips,
-    values,
-)
-from recombine.figures.wording import number as in_words
+from recombine.figures.theme import WIDTH, mean_tooltips, message_chart, panel_title, panelled, row_axis, values
+from recombine.figures.wording import number as in_words, sentences
 
 STEP = 15
 """Pixels between the measures of one row."""
 GAP = 26
 """Pixels between columns."""
-LINE = 15
-"""Height of a line of text in pixels."""
 LETTER = 6.6
 """Approximate width of a letter in pixels."""
 
@@ -63,30 +40,12 @@ class DotsInfo(NamedTuple):
     notes: tuple[str, ...]
     """Text at the right of each row."""
     references: tuple[Reference, ...]
-    """Vertical lines. A facet is the name of a measure."""
+    """Vertical lines."""
     domain: tuple[float, float]
     columns: bool
     """Each measure has its own column. Otherwise the measures differ by colour."""
     x_title: str
-    lead: str
-    """The first sentences of the caption."""
-
-    @property
-    def caption(self) -> str:
-        """How to read the figure."""
-        words = [self.lead] if self.lead else []
-        if (self.summary["replicates"] > 1).any():
-            words.append("Large points are means, faint points are single replicates.")
-        words.append(replicates_in_words(self.summary))
-        if len(self.published):
-            words.append("Hollow diamonds are published values.")
-        low, high = self.domain
-        if (self.summary["mean"] < low).any():
-            words.append(f"Triangles mark means below {in_words(low)}; the number beside each is its value.")
-        inside = self.summary[self.summary["mean"] >= low]
-        if (inside["low"] < low).any() or (inside["high"] > high).any():
-            words.append("Bars that extend beyond the axis are cut off.")
-        return " ".join(words)
+    caption: str
 
 
 def dots_info(
@@ -95,7 +54,6 @@ def dots_info(
     measures: Mapping[str, str] | Sequence[str],
     *,
     labels: Labels = None,
-    order_by: str | None = None,
     published: Mapping[str, Mapping[Any, float]] | None = None,
     notes: Mapping[Any, str] | None = None,
     references: Sequence[Reference] = (),
@@ -112,7 +70,6 @@ def dots_info(
         category: The column whose levels are rows of the figure.
         measures: The columns to average, with their names.
         labels: The names of the categories, from top to bottom.
-        order_by: Sort the rows by the mean of this measure, largest first.
         published: Published values by measure and category.
         notes: Text at the right of a row, by category.
         references: Vertical lines with labels.
@@ -137,53 +94,47 @@ def dots_info(
     table = pd.concat(parts, ignore_index=True).dropna(subset=["row"])
     table = table[np.isfinite(table["value"])]
     summary = summarise(table, ["row", "series"], "value")
-    order = _ordered([name for name in names.values() if name in set(summary["row"])], summary, titles, order_by)
+    rows = tuple(name for name in names.values() if name in set(summary["row"]))
     known = pd.DataFrame(
         [
             (names[key], titles[measure], float(value))
             for measure, by_category in (published or {}).items()
             for key, value in by_category.items()
-            if measure in titles and names.get(key) in order and np.isfinite(value)
+            if measure in titles and names.get(key) in rows and np.isfinite(value)
         ],
         columns=["row", "series", "value"],
     )
-    lines = tuple(
-        line._replace(facet=titles.get(line.facet, line.facet)) if line.facet is not None else line
-        for line in references
-    )
-    seen = [*summary["mean"], *table["value"], *known["value"], *(line.value for line in lines)]
+    seen = [*summary["mean"], *table["value"], *known["value"], *(line.value for line in references)]
     if floor is not None:
         seen = [floor, *(value for value in seen if value >= floor)]
     low, high = extent(seen, [*summary["low"], *summary["high"]])
     low = low if floor is None else floor
     high = high if ceiling is None else max(ceiling, max(seen, default=ceiling)) + 0.02 * (ceiling - low)
     texts = {names[key]: str(text) for key, text in (notes or {}).items() if key in names}
+    inside = summary[summary["mean"] >= low]
+    cut = (inside["low"] < low).any() or (inside["high"] > high).any()
+    below = f"Triangles mark means below {in_words(low)}; the number beside each is its value."
+    caption = sentences(
+        caption_lead,
+        "Large points are means, faint points are single replicates." if (summary["replicates"] > 1).any() else "",
+        replicates_in_words(summary),
+        "Hollow diamonds are published values." if len(known) else "",
+        below if (summary["mean"] < low).any() else "",
+        "Bars that extend beyond the axis are cut off." if cut else "",
+    )
     return DotsInfo(
-        rows=tuple(order),
+        rows=rows,
         styles=styles,
         summary=summary,
         points=_shown(table, summary, low),
         published=known,
-        notes=tuple(texts.get(name, "") for name in order),
-        references=lines,
+        notes=tuple(texts.get(name, "") for name in rows),
+        references=tuple(references),
         domain=(low, high),
         columns=columns and len(styles) > 1,
         x_title=x_title,
-        lead=caption_lead,
+        caption=caption,
     )
-
-
-def _ordered(rows: list[str], summary: pd.DataFrame, titles: Mapping[str, str], by: str | None) -> list[str]:
-    """The rows in the order of the data, or by the mean of a measure."""
-    if by is None:
-        return rows
-    if by not in titles:
-        raise BadInput(
-            f"Rows cannot be sorted by {by!r}: the measures are {', '.join(map(repr, titles))}.",
-            fix="set order_by to one of the measures",
-        )
-    means = summary[summary["series"] == titles[by]].set_index("row")["mean"].to_dict()
-    return sorted(rows, key=lambda name: -means.get(name, -np.inf))
 
 
 def _shown(table: pd.DataFrame, summary: pd.DataFrame, low: float) -> pd.DataFrame:
@@ -202,29 +153,26 @@ def draw_dots(info: DotsInfo) -> ChartType:
     names = min(max(len(name) for name in info.rows) * LETTER, 260)
     notes = min(max(len(note) for note in info.notes) * LETTER, 340)
     width = max((WIDTH + 60 - names - notes - GAP * (len(groups) - 1)) / len(groups), 150)
-    panels = [
-        _panel(info, group, round(width), first=index == 0, last=index == len(groups) - 1)
-        for index, group in enumerate(groups)
-    ]
-    chart = side_by_side(panels, len(panels), GAP)
-    return themed(chart, f"{', '.join(style.name for style in info.styles)} for each category")
+    description = f"{', '.join(style.name for style in info.styles)} for each category"
+    return panelled(
+        lambda group, first: _panel(info, group, round(width), first), groups, len(groups), GAP, description
+    )
 
 
-def _panel(info: DotsInfo, styles: list[Style], width: int, first: bool, last: bool) -> ChartType:
+def _panel(info: DotsInfo, styles: list[Style], width: int, first: bool) -> ChartType:
     low, high = info.domain
     step = max(34, STEP * len(styles) + 16)
     shift = dict(zip((style.name for style in styles), dodge(len(styles), STEP, step), strict=True))
     reach = max(1.0, *map(abs, shift.values()))
-    ticks = max(3, min(8, width // 80))
     position = alt.Scale(type="point", padding=0.5, domain=list(info.rows))
     axis = row_axis(labels=first, grid=True, labelLimit=260)
     y = alt.Y("row:N", scale=position, sort=None, title=None, axis=axis)
     aside = alt.YOffset("side:Q", scale=alt.Scale(domain=[-reach, reach], range=[-reach, reach]))
     scale = alt.Scale(domain=[low, high], nice=False)
     x = alt.X("shown:Q", scale=scale, title=info.x_title or None)
-    x = x.axis(tickCount=ticks, format=".6~g", grid=True)
+    x = x.axis(tickCount=max(3, min(8, width // 80)), format=".6~g", grid=True)
     # Labels of vertical lines stand above the plot, and the legend above them.
-    above = 14 + LINE * len([line for line in info.references if line.label])
+    above = 14 + LABEL * len([line for line in info.references if line.label])
     several = len(info.styles) > 1 and not info.columns
     colour = colour_by(info.styles, legend_above(info.styles, symbol="circle", offset=above) if several else None)
 
@@ -240,8 +188,8 @@ def _panel(info: DotsInfo, styles: list[Style], width: int, first: bool, last: b
         label=[in_words(mean) for mean in info.summary["mean"]],
     )
     below = summary["mean"] < low
-    tooltip = [*tooltips({"row:N": "category", "series:N": "measure"}), *mean_tooltips(".3~f")]
-    layers: list[alt.Chart] = _lines(info, styles, x)
+    tooltip = mean_tooltips({"row:N": "category", "series:N": "measure"}, ".3~f")
+    layers: list[alt.Chart] = vertical_lines(info.references, x, info.domain)
     if (summary["replicates"] > 1).any():
         faint = over(info.points.assign(shown=info.points["value"])).encode(x=x)
         layers.append(faint.mark_point(filled=True, size=26, opacity=0.3))
@@ -255,31 +203,11 @@ def _panel(info: DotsInfo, styles: list[Style], width: int, first: bool, last: b
     if len(info.published):
         known = over(info.published.assign(shown=info.published["value"].clip(low, high))).encode(x=x)
         shape = {"shape": "diamond", "size": 150, "opacity": 1, "strokeWidth": 2, "fill": "transparent"}
-        hint = {"row:N": "category", "value:Q": "published"}
-        layers.append(known.mark_point(**shape).encode(tooltip=tooltips(hint)))
-    if last and any(info.notes):
+        hints = [alt.Tooltip("row:N", title="category"), alt.Tooltip("value:Q", title="published")]
+        layers.append(known.mark_point(**shape).encode(tooltip=hints))
+    if styles[-1] in info.styles[-1:] and any(info.notes):
         notes = alt.Chart(values(pd.DataFrame({"row": info.rows, "note": info.notes})))
         text = notes.mark_text(align="left", dx=16, color=NOTE, limit=340)
         layers.append(text.encode(x=alt.value("width"), y=y, text="note:N"))
     title = panel_title(styles[0].name if info.columns else "")
     return alt.layer(*layers).properties(width=width, height=step * len(info.rows), **title)
-
-
-def _lines(info: DotsInfo, styles: list[Style], x: alt.X) -> list[alt.Chart]:
-    """Vertical lines with their labels above the plot, and a line at zero if the axis includes it."""
-    names = {style.name for style in styles}
-    low, high = info.domain
-    here = [line for line in info.references if line.facet is None or line.facet in names]
-    here = [line for line in here if low <= line.value <= high]
-    layers = []
-    if info.domain[0] < 0 < info.domain[1]:
-        layers.append(alt.Chart(values(pd.DataFrame({"shown": [0]}))).mark_rule(color=RULE).encode(x=x))
-    for rank, line in enumerate(sorted(here, key=lambda line: -line.value)):
-        data = alt.Chart(values(pd.DataFrame({"shown": [line.value], "label": [line.label]}))).encode(x=x)
-        layers.append(data.mark_rule(color=NOTE, strokeDash=[3, 3], strokeWidth=1.5))
-        # Labels at one height could overlap: each one stands a line higher than the one before.
-        right = line.value > sum(info.domain) / 2
-        words = {"align": "right" if right else "left", "dx": 4 if right else -4, "fontSize": 12}
-        text = data.mark_text(color=NOTE, baseline="bottom", dy=-4 - LINE * rank, **words)
-        layers.append(text.encode(y=alt.value(0), text="label:N"))
-    return layers

@@ -7,12 +7,13 @@ import functools
 import hashlib
 import html
 import json
-import math
 from typing import Any
 
 import altair as alt
 import vl_convert
 from altair.typing import ChartType
+
+from recombine.store.files import finite
 
 DRAW = """\
 "use strict";
@@ -51,17 +52,9 @@ def vega_bundle() -> str:
 def chart_json(chart: ChartType | dict[str, Any]) -> str:
     """A chart as JSON that is safe inside a script element, whatever the data contain."""
     spec = chart if isinstance(chart, dict) else chart.to_dict()
-    text = json.dumps(_finite(spec), allow_nan=False, separators=(",", ":"))
+    text = json.dumps(finite(spec), allow_nan=False, separators=(",", ":"))
     # ASCII only, so the line separators U+2028 and U+2029 are escaped already.
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def policy(*scripts: str) -> str:

@@ -44,19 +44,14 @@ class EpisodeObject(NamedTuple):
 
 
 class EpisodeInfo(NamedTuple):
-    """The content of the figure. `episode_info` makes and checks it."""
+    """The content of the figure. `episode_info` makes and checks it, and says what the fields are."""
 
     walls: np.ndarray
-    """height x width, true where there is a wall."""
     objects: tuple[EpisodeObject, ...]
     path: tuple[tuple[int, int], ...]
-    """(row, column) of the agent at its start and after each action."""
     actions: tuple[str, ...]
-    """One word per step, or empty."""
     title: str
-    """The instruction, or the name of the episode."""
     caption: str
-    """How to read the figure."""
 
 
 def episode_info(
@@ -143,17 +138,14 @@ def episode_segments(info: EpisodeInfo) -> pd.DataFrame:
     for at, cell in enumerate(info.path):
         if at == 0 or cell != info.path[at - 1]:
             visits[cell] = visits.get(cell, -1) + 1
-        aside = ASIDE * ((visits[cell] + 1) // 2) * (-1 if visits[cell] % 2 else 1)
-        aside = max(-0.32, min(0.32, aside))
+        aside = min(0.32, ASIDE * ((visits[cell] + 1) // 2)) * (-1 if visits[cell] % 2 else 1)
         places.append((cell[1] + 0.5 + aside, cell[0] + 0.5 + aside))
     rows = []
     for step, (before, after) in enumerate(itertools.pairwise(info.path), start=1):
-        if before == after:
-            continue
-        (x, y), (x2, y2) = places[step - 1], places[step]
-        angle = math.degrees(math.atan2(x2 - x, y - y2)) % 360
-        jump = abs(before[0] - after[0]) + abs(before[1] - after[1]) > 1
-        rows.append((step, x, y, x2, y2, angle, jump))
+        if before != after:
+            (x, y), (x2, y2) = places[step - 1], places[step]
+            angle = math.degrees(math.atan2(x2 - x, y - y2)) % 360
+            rows.append((step, x, y, x2, y2, angle, math.dist(before, after) > 1))
     return pd.DataFrame(rows, columns=["step", "x", "y", "x2", "y2", "angle", "jump"])
 
 
@@ -192,10 +184,9 @@ def _tiles(info: EpisodeInfo, x: alt.X, y: alt.Y) -> list[alt.Chart]:
     layers = []
     # Fixed colours without a scale: the only colour scale belongs to the objects, and its legend also shows shapes.
     for wall, colour in ((False, FLOOR), (True, WALL)):
-        cells = [(int(row), int(col)) for row, col in zip(*np.nonzero(info.walls == wall), strict=True)]
-        rows = [(col + edge, row + edge, col + 1 - edge, row + 1 - edge) for row, col in cells]
-        tiles = alt.Chart(values(pd.DataFrame(rows, columns=["x", "y", "x2", "y2"])))
-        mark = tiles.mark_rect(cornerRadius=2, color=colour)
+        row, col = np.nonzero(info.walls == wall)
+        tiles = pd.DataFrame({"x": col + edge, "y": row + edge, "x2": col + 1 - edge, "y2": row + 1 - edge})
+        mark = alt.Chart(values(tiles)).mark_rect(cornerRadius=2, color=colour)
         layers.append(mark.encode(x=x, y=y, x2="x2:Q", y2="y2:Q"))
     return layers
 
@@ -205,16 +196,11 @@ def _path(info: EpisodeInfo, x: alt.X, y: alt.Y, cell: float) -> list[alt.Chart]
     if not len(pieces):
         return []
     pieces = pieces.assign(ink=[_at_time(step / (len(info.path) - 1)) for step in pieces["step"]])
-    heads = pieces.assign(
-        x=pieces["x"] + 0.55 * (pieces["x2"] - pieces["x"]), y=pieces["y"] + 0.55 * (pieces["y2"] - pieces["y"])
-    )
+    heads = pieces.assign(**{at: pieces[at] + 0.55 * (pieces[f"{at}2"] - pieces[at]) for at in ("x", "y")})
     layers = []
-    for jump in (False, True):
-        kept = pieces[pieces["jump"] == jump]
-        look: dict[str, Any] = (
-            {"strokeDash": [4, 4], "strokeWidth": 2} if jump else {"strokeWidth": max(2.5, cell * 0.07)}
-        )
-        line = alt.Chart(values(kept)).mark_rule(strokeCap="round", **look)
+    step: dict[str, Any] = {"strokeWidth": max(2.5, cell * 0.07)}
+    for jump, look in ((False, step), (True, {"strokeDash": [4, 4], "strokeWidth": 2})):
+        line = alt.Chart(values(pieces[pieces["jump"] == jump])).mark_rule(strokeCap="round", **look)
         layers.append(line.encode(x=x, y=y, x2="x2:Q", y2="y2:Q", stroke=alt.Stroke("ink:N", scale=None)))
     arrow = alt.Chart(values(heads)).mark_point(shape="triangle", filled=True, opacity=1, size=(cell * 0.26) ** 2)
     layers.append(arrow.encode(x=x, y=y, fill=alt.Fill("ink:N", scale=None), angle=alt.Angle("angle:Q", scale=None)))
@@ -235,13 +221,8 @@ def _objects(info: EpisodeInfo, x: alt.X, y: alt.Y, cell: float) -> list[alt.Cha
     legend = alt.Legend(title="objects", orient="right", symbolSize=190, symbolStrokeWidth=1.5, offset=26, rowPadding=9)
     colours = [COLOURS[index % len(COLOURS)] for index in range(len(names))]
     shapes = [SHAPES[index % len(SHAPES)] for index in range(len(names))]
-    frame = pd.DataFrame(
-        [
-            (thing.col + 0.5, thing.row + 0.5, kinds[thing.name, thing.value], thing.name, thing.value)
-            for thing in info.objects
-        ],
-        columns=["x", "y", "kind", "name", "value"],
-    )
+    rows = [(col + 0.5, row + 0.5, kinds[name, value], name, value) for row, col, name, value in info.objects]
+    frame = pd.DataFrame(rows, columns=["x", "y", "kind", "name", "value"])
     mark = alt.Chart(values(frame)).mark_point(filled=True, opacity=1, size=(cell * 0.4) ** 2, stroke="white")
     return [
         mark.encode(
@@ -267,20 +248,17 @@ def _words(info: EpisodeInfo, cell: float, x: alt.X, y: alt.Y) -> list[alt.Chart
         more = "\N{HORIZONTAL ELLIPSIS}" if len(shown) > fits else ""
         rows.append((col + 0.07, row + 0.06, ", ".join(shown[:fits]) + more))
     numbers = alt.Chart(values(pd.DataFrame(rows, columns=["x", "y", "text"])))
-    numbers = numbers.encode(x=x, y=y, text="text:N")
-    layers = _haloed(numbers, align="left", baseline="top", fontSize=size)
+    layers = _haloed(numbers.encode(x=x, y=y, text="text:N"), align="left", baseline="top", fontSize=size)
     start, end = info.path[0], info.path[-1]
-    ends = [("start and end", start)] if start == end else [("start", start), ("end", end)]
-    marks = pd.DataFrame(
-        [(at[1] + 0.5, at[0] + 0.5, at[0] + 0.95, word) for word, at in ends], columns=["x", "y", "foot", "text"]
-    )
+    ends = {"start and end": start} if start == end else {"start": start, "end": end}
+    places = [(col + 0.5, row + 0.5, row + 0.95, word) for word, (row, col) in ends.items()]
+    marks = pd.DataFrame(places, columns=["x", "y", "foot", "text"])
     both = alt.Chart(values(marks))
     ring = {"filled": False, "opacity": 1, "color": INK, "strokeWidth": max(1.5, cell * 0.04)}
     layers.append(both.mark_point(size=(cell * 0.5) ** 2, **ring).encode(x=x, y=y))
     first = alt.Chart(values(marks[marks["text"] != "end"]))
     layers.append(first.mark_point(filled=True, opacity=1, color=INK, size=(cell * 0.18) ** 2).encode(x=x, y=y))
-    feet = alt.Chart(values(marks.assign(y=marks["foot"])))
-    words = feet.encode(x=x, y=y, text="text:N")
+    words = alt.Chart(values(marks.assign(y=marks["foot"]))).encode(x=x, y=y, text="text:N")
     return [*layers, *_haloed(words, baseline="bottom", fontSize=size, fontWeight=600)]
 
 

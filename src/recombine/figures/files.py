@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import tempfile
 from pathlib import Path
 
-from recombine.errors import RecombineError
+from recombine.errors import BadInput, RecombineError
+from recombine.writers import part_of
 
 
 def write_whole(path: str | Path, content: str | bytes) -> Path:
@@ -20,28 +21,18 @@ def write_whole(path: str | Path, content: str | bytes) -> Path:
         The path.
     """
     path = Path(path)
-    data = content.encode("utf-8") if isinstance(content, str) else content
-    temporary: str | None = None
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder.", fix=f"name a file, for example {path / 'report.html'}")
+    part = part_of(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        # mkstemp gives access to the owner only. A report is for everyone who may read the folder.
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
+        part.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+        os.replace(part, path)
     except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            part.unlink()
         raise RecombineError(
             f"Cannot write {path}: {error.strerror or error}.",
             fix="choose a folder that you may write to and that has space left",
         ) from error
     return path
-
-
-def _umask() -> int:
-    # The only way to read the mask is to set it.
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

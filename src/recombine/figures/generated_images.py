@@ -1,6 +1,7 @@
 """Figures of generated images: galleries, success by coverage and by decodability, what blocks tell while an image is drawn.
 
-The frames are tables of the measurements `gallery` and `concepts`, and those of `recombine.stats.generated_images`.
+The frames are tables of the measurements `gallery` and `concepts`, and those of `recombine.stats.generated_images`. `arms` are
+the names of the arms in words, `factors` those of the factors.
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ import pandas as pd
 
 from recombine.figures.base import Figure
 from recombine.figures.image_grid import draw_image_grid, image_grid_info
-from recombine.figures.matrix import draw_matrix, matrix_info
-from recombine.figures.study import dots, lines
+from recombine.figures.study import SCORE, dots, lines, matrix, with_columns
 
 REGIONS = {"trained": "trained", "held_out": "held_out", "validation": "held_out", "rest": "held_out"}
 """The kind of an image, by the region of its combination."""
@@ -28,15 +28,14 @@ BINS = 6
 def gallery(images: pd.DataFrame, factors: Mapping[str, Sequence[str]], *, name: str, arm: str) -> Figure:
     """One generated image of every combination of a scene's factors, at its place on the map of combinations.
 
+    Frames show which combinations were trained on, crosses which images are wrong.
+
     Args:
         images: The table `gallery` of one run.
         factors: The names and levels of the factors, in the order of the space: shape, colour, size and place of one thing,
             or shape and colour of a left and a right thing.
         name: The name of the figure.
         arm: What was trained on, in words.
-
-    Returns:
-        The figure. Frames show which combinations were trained on, crosses which images are wrong.
     """
     title = f"What the network draws: {arm}"
     if "left shape" in factors:
@@ -98,12 +97,7 @@ def nearest_images(images: Mapping[str, pd.DataFrame], number: int = 10) -> Figu
 
 
 def success_by_arm(runs: pd.DataFrame, arms: Mapping[str, str]) -> Figure:
-    """Success on trained and on held-out combinations, one row per arm.
-
-    Args:
-        runs: One row per run.
-        arms: The name of each arm in words.
-    """
+    """Success on trained and on held-out combinations, one row per arm."""
     return dots(
         runs,
         category="arm",
@@ -134,20 +128,13 @@ def success_by_cell(cells: Mapping[str, pd.DataFrame], usual: str) -> Figure:
         title="Does more of it help?",
         caption="One thing: the effect of more training, wider networks and other training combinations. The usual size: "
         f"{usual}, every pair met.",
-        floor=0.0,
-        ceiling=1.0,
         x_title=RIGHT,
+        **SCORE,
     )
 
 
 def success_by_factor(rates: pd.DataFrame, factors: Sequence[str], arms: Mapping[str, str]) -> Figure:
-    """The share of held-out images in which each factor is right, one row per arm.
-
-    Args:
-        rates: The table of `success_rates`.
-        factors: The factors.
-        arms: The name of each arm in words.
-    """
+    """The share of held-out images in which each factor is right, one row per arm: the table of `success_rates`."""
     rights = {f"right {factor}": factor for factor in factors if f"right {factor}" in rates}
     return dots(
         rates.groupby(["arm", "replicate"])[list(rights)].mean().reset_index(),
@@ -163,12 +150,7 @@ def success_by_factor(rates: pd.DataFrame, factors: Sequence[str], arms: Mapping
 
 
 def learning_order(runs: pd.DataFrame, factors: Sequence[str]) -> Figure:
-    """The share of held-out images in which each factor is right, over the steps of training.
-
-    Args:
-        runs: One row per run, with the columns `steps` and `right_..._held_out`.
-        factors: The factors.
-    """
+    """The share of held-out images in which each factor is right, over the steps of training."""
     return lines(
         runs,
         x="steps",
@@ -176,10 +158,9 @@ def learning_order(runs: pd.DataFrame, factors: Sequence[str]) -> Figure:
         name="learning_order",
         title="Which concept comes first?",
         caption="The order in which concepts are learned: success on held-out combinations, factor by factor.",
-        floor=0.0,
-        ceiling=1.0,
         x_title="training steps",
         y_title="share of held-out images in which the factor is right",
+        **SCORE,
     )
 
 
@@ -191,9 +172,8 @@ def success_by_coverage(table: pd.DataFrame, arms: Iterable[str], replicates: in
         arms: The arms from top to bottom.
         replicates: The number of replicates; rows that at most half of them have are left out.
     """
-    far, unmet = table["distance"] > 1, table["pairs_met"] < 1
     kinds = ("near", "far", "a pair unmet", "a pair unmet, far")
-    kind = np.select([unmet & far, unmet, far], [kinds[3], kinds[2], kinds[1]], kinds[0])
+    kind = np.take(kinds, 2 * (table["pairs_met"] < 1) + (table["distance"] > 1))
     means = table.assign(kind=kind).groupby(["arm", "kind", "replicate"])["success"].mean().reset_index()
     # Few replicates say little, and their interval would fill the figure.
     means = means[means.groupby(["arm", "kind"])["replicate"].transform("nunique") * 2 > replicates]
@@ -209,19 +189,13 @@ def success_by_coverage(table: pd.DataFrame, arms: Iterable[str], replicates: in
         caption="Success on held-out combinations by what training showed of them: whether a pair of their parts never met, and "
         "whether more than one part must change to arrive at a trained combination (far). Rows that at most half of the "
         "replicates have are left out.",
-        floor=0.0,
-        ceiling=1.0,
         x_title=RIGHT,
+        **SCORE,
     )
 
 
 def success_by_decodability(table: pd.DataFrame, arms: Mapping[str, str]) -> Figure:
-    """Success on held-out combinations in classes of decodability, from worst to best within each run.
-
-    Args:
-        table: A `combination_table`.
-        arms: The name of each arm in words.
-    """
+    """Success on held-out combinations in classes of decodability: a `combination_table`, from worst to best in each run."""
     ranks = table.groupby(["arm", "replicate"])["decodability"].rank(pct=True)
     table = table.assign(level=(ranks * BINS).clip(upper=BINS - 1e-9) // 1 + 1)
     return lines(
@@ -235,10 +209,9 @@ def success_by_decodability(table: pd.DataFrame, arms: Mapping[str, str]) -> Fig
         caption=f"Held-out combinations in {BINS} classes, from those whose parts are decoded worst from the chosen block to those "
         "decoded best. A rising line means that decodability distinguishes failures within a run.",
         log=False,
-        floor=0.0,
-        ceiling=1.0,
         x_title=f"decodability of the combination: from worst (1) to best ({BINS}) within the run",
         y_title=RIGHT,
+        **SCORE,
     )
 
 
@@ -249,23 +222,22 @@ def decodability_by_block(concepts: pd.DataFrame, arm: str) -> Figure:
         concepts: The table of the measurement `concepts` of one arm.
         arm: The arm in words.
     """
-    columns = ["combination", "network", "site", "moment", "factor", "selectivity"]
-    frame = concepts.reindex(columns=[*dict.fromkeys([*concepts, *columns])])
+    frame = with_columns(concepts, "combination", "network", "site", "moment", "factor", "selectivity")
     frame = frame[(frame["combination"] == "") & (frame["network"] == "trained")]
     moments = sorted(frame["moment"].unique())  # The text encoder has none, and the mean comes last.
     sites = sorted(frame["site"].unique(), key=lambda site: site != "reading")
-    info = matrix_info(
+    times = {moment: {"": "text encoder", "mean": "mean"}.get(moment, f"at {moment}") for moment in moments}
+    return matrix(
         frame,
-        "site",
-        "moment",
-        "selectivity",
-        "factor",
-        column_labels={m: {"": "text encoder", "mean": "mean"}.get(m, f"at {m}") for m in moments},
-        row_labels={site: "text encoder" if site == "reading" else site for site in sites},
+        row="site",
+        column="moment",
+        value="selectivity",
+        facet="factor",
+        labels={"column": times, "row": {site: "text encoder" if site == "reading" else site for site in sites}},
+        name="blocks",
+        title="Where, and when, can the parts be read?",
         row_title="block",
         column_title="share of the way from noise to image",
-        value_title="selectivity",
-        caption_lead="How well a linear map reads each factor of held-out combinations off each block while the image is drawn "
+        caption="How well a linear map reads each factor of held-out combinations off each block while the image is drawn "
         f"(R² minus that of codes that are random by combination; {arm}).",
     )
-    return Figure("blocks", "Where, and when, can the parts be read?", info.caption, draw_matrix(info))

@@ -1,4 +1,8 @@
-"""Figures of the measurement `graph-steps`: problems solved in steps, by size, by depth of a step, and one answer as a graph."""
+"""Figures of the measurement `graph-steps`: problems solved in steps, by size, by depth of a step, and one answer as a graph.
+
+The tables are the rows `answers` or `steps` of the measurement, with the labels of the runs. A figure's `title` says what is
+solved, `labels` are the arms in words, and sizes with fewer than `fewest` problems are left out.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import pandas as pd
 
 from recombine.figures.base import Figure
 from recombine.figures.computation_graph import computation_graph_info, draw_computation_graph
-from recombine.figures.study import dots, lines
+from recombine.figures.study import SCORE, dots, lines
 from recombine.graphs.graph import Graph
 from recombine.graphs.scratchpad import MISSING
 
@@ -21,7 +25,6 @@ LABELS = {
     "local": "wrong by itself",
 }
 """The labels of steps in words."""
-SCORE: dict[str, Any] = {"floor": 0.0, "ceiling": 1.0}
 
 
 def shares(answers: pd.DataFrame, fewest: int) -> pd.DataFrame:
@@ -43,12 +46,7 @@ def answers_by_size(
     """Exact match on held-out problems by their size, for each arm.
 
     Args:
-        answers: The rows `answers` of the table, with the labels of the runs.
-        name: The figure's name.
-        title: What is solved.
         size: What the size counts.
-        labels: The arms in words.
-        fewest: Sizes with fewer problems are left out.
         rows: Whether sizes are rows with names, for sizes that are no single number, such as the digits of two factors.
     """
     frame = shares(answers, fewest)
@@ -85,11 +83,7 @@ def answers_by_depth(
 ) -> Figure:
     """Exact match on held-out problems of all kinds by the depth of their graphs.
 
-    Args:
-        answers: The rows `answers` of the table, with the labels of the runs.
-        graphs: For each arm, from the numbers of a problem to its graph.
-        labels: The arms in words.
-        fewest: Sizes with fewer problems are left out.
+    For each arm, `graphs` makes the graph of a problem from its numbers.
     """
     frame = shares(answers, fewest)
     depths = [graphs[arm](_numbers(row)).depth for arm, row in zip(frame["arm"], frame["row"], strict=True)]
@@ -140,11 +134,7 @@ def digits_of_products(digits: pd.DataFrame, *, accuracies: Mapping[str, str]) -
 def steps_by_depth(steps: pd.DataFrame, *, name: str, title: str, problems: str) -> Figure:
     """The share of steps with each label, by how deep the steps lie in the graph of the solution.
 
-    Args:
-        steps: The rows `steps` of the table, with the column `replicate`.
-        name: The figure's name.
-        title: What is solved.
-        problems: The problems that are shown, in words.
+    `problems` says in words which problems are shown.
     """
     frame = steps[steps["beyond"].astype(bool)].astype(dict.fromkeys(LABELS, float))
     sums = frame.groupby(["replicate", "place"])[list(LABELS)].sum()
@@ -179,11 +169,9 @@ def one_answer(
     """The first answer beyond training of the first replicate, as a graph of its steps.
 
     Args:
-        answers: The rows `answers` of the table of one network.
+        answers: The table of one network.
         graph: From the numbers of a problem to its graph.
         problem: From the numbers of a problem to its name.
-        name: The figure's name.
-        title: What is solved.
         write: Formats a value that is not a number.
     """
     frame = answers[answers["stated"].astype(bool) & answers["beyond"].astype(bool)].dropna(subset=["stated"])

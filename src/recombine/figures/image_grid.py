@@ -89,7 +89,6 @@ def draw_image_grid(info: ImageGridInfo) -> ChartType:
         return message_chart("No image was generated.")
     step = min(LARGEST, (WIDTH - LABELS) // info.width)
     inside = step - 2 * FRAME - 2
-    width, height = step * info.width, step * len(info.rows)
     # Half a column more on either side, so that cells stay inside the plot.
     x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-0.5, info.width - 0.5], nice=False))
     y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[-0.5, len(info.rows) - 0.5], nice=False, reverse=True))
@@ -103,35 +102,20 @@ def draw_image_grid(info: ImageGridInfo) -> ChartType:
     wrong = base.transform_filter("datum.right === false")
     arm = max(7, step // 5)
     # In the upper right corner of the image, in white with a dark edge: visible on any image.
+    corner = inside / 2 - arm / 2 - 1
+    cross = {"text": "✕", "fontSize": arm + 3, "dx": corner, "dy": -corner, "fontWeight": "bold"}
     crosses = [
-        wrong.mark_text(
-            text="✕",
-            fontSize=arm + 3,
-            dx=inside / 2 - arm / 2 - 1,
-            dy=-inside / 2 + arm / 2 + 1,
-            color=colour,
-            stroke=stroke,
-            strokeWidth=thick,
-            fontWeight="bold",
-        )
-        for colour, stroke, thick in ((INK, INK, 3), ("white", "white", 0))
+        wrong.mark_text(**cross, color=ink, stroke=ink, strokeWidth=thick) for ink, thick in ((INK, 3), ("white", 0))
     ]
-    return themed(
-        alt.layer(frames, images, *crosses, _names(info, x, y), _heads(info, x, y)).properties(
-            width=width, height=height
-        ),
-        info.caption,
-    )
-
-
-def _names(info: ImageGridInfo, x: alt.X, y: alt.Y) -> alt.Chart:
     rows = pd.DataFrame({"x": -0.5, "y": range(len(info.rows)), "name": info.rows})
-    return alt.Chart(values(rows)).mark_text(align="right", dx=-8, fontSize=12).encode(x=x, y=y, text="name:N")
-
-
-def _heads(info: ImageGridInfo, x: alt.X, y: alt.Y) -> alt.Chart:
     heads = pd.DataFrame([{"x": (first + last) / 2, "y": -0.5, "name": name} for name, first, last in info.groups])
-    return alt.Chart(values(heads)).mark_text(dy=-10, fontSize=12).encode(x=x, y=y, text="name:N")
+    names = [
+        alt.Chart(values(rows)).mark_text(align="right", dx=-8, fontSize=12),
+        alt.Chart(values(heads)).mark_text(dy=-10, fontSize=12),
+    ]
+    names = [words.encode(x=x, y=y, text="name:N") for words in names]
+    chart = alt.layer(frames, images, *crosses, *names)
+    return themed(chart.properties(width=step * info.width, height=step * len(info.rows)), info.caption)
 
 
 def data_url(image: Sequence[int]) -> str:

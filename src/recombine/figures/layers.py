@@ -1,13 +1,21 @@
-"""Measurements by layer: how well probes read the constituents, and what the swap test and erasure do to the network."""
+"""Measurements by layer: how well probes read the constituents, and what the swap test and erasure do to the network.
+
+Titles are the questions that the figures answer; `**style` is what `lines` takes besides, for instance `facet`.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
 
 from recombine.figures.base import Figure
+from recombine.figures.lines import LinesInfo, draw_lines, lines_info
 from recombine.figures.study import lines
+from recombine.figures.summary import require
+from recombine.figures.theme import size_name
 
 FORMS = {"intrinsic": "probe fitted on held-out combinations", "transfer": "probe fitted on trained combinations"}
 """Forms of the measurement `decodability` with the titles of their panels."""
@@ -26,13 +34,14 @@ ERASURES = {
     "mean": "whole layer at its mean",
 }
 """Columns of the measurement `erasure` with their names in the legend."""
+COLUMNS = ("replicate", "number", "site", "network", "form", "strength", "r2", "control")
+CONTROLS = ("control task", "untrained network")
 
 
 def with_layers(frame: pd.DataFrame) -> pd.DataFrame:
     """Add a column `layer`: the number of the hidden layer that `site` names, 0 for the encoding, NaN for other sites.
 
-    Args:
-        frame: A table with a column `site`; an empty table may lack it.
+    An empty table may lack the column `site`.
     """
     site = frame.reindex(columns=["site"])["site"].astype(str)
     number = site.str.extract(r"hidden (\d+)$")[0].astype(float)
@@ -45,9 +54,7 @@ def forms_by_layer(frame: pd.DataFrame, *, series: str, title: str, caption: str
     Args:
         frame: The table `decodability` of an arm; rows of a fixed ridge strength are left out.
         series: The column whose levels have lines.
-        title: The question that it answers.
         caption: What the series are; how to read the panels comes first.
-        **style: What `lines` takes besides, for instance `labels` and `controls`.
     """
     columns = ["replicate", "layer", "form", "strength", "r2", series]
     probes = with_layers(frame).reindex(columns=columns)
@@ -71,13 +78,7 @@ def forms_by_layer(frame: pd.DataFrame, *, series: str, title: str, caption: str
 
 
 def swap_by_layer(frame: pd.DataFrame, *, title: str, **style: Any) -> Figure:
-    """The efficacy of swapping a constituent in each hidden layer, with ceilings and floors.
-
-    Args:
-        frame: The table `swap` of an arm.
-        title: The question that it answers.
-        **style: What `lines` takes besides, for instance `facet`.
-    """
+    """The efficacy of swapping a constituent in each hidden layer, with ceilings and floors: the table `swap`."""
     return lines(
         with_layers(frame),
         x="layer",
@@ -95,13 +96,7 @@ def swap_by_layer(frame: pd.DataFrame, *, title: str, **style: Any) -> Figure:
 
 
 def erasure_by_layer(frame: pd.DataFrame, *, title: str, **style: Any) -> Figure:
-    """Held-out R² after the constituents are erased from each hidden layer, with controls.
-
-    Args:
-        frame: The table `erasure` of an arm.
-        title: The question that it answers.
-        **style: What `lines` takes besides, for instance `facet`.
-    """
+    """Held-out R² after the constituents are erased from each hidden layer, with controls: the table `erasure`."""
     return lines(
         with_layers(frame),
         x="layer",
@@ -114,3 +109,68 @@ def erasure_by_layer(frame: pd.DataFrame, *, title: str, **style: Any) -> Figure
         controls=[ERASURES["before"], ERASURES["mean"]],
         **{"log": False, "floor": -1.0, "ceiling": 1.0, "x_title": "hidden layer", "y_title": "held-out R²"} | style,
     )
+
+
+def site_order(sites: Iterable[str]) -> tuple[str, ...]:
+    """Sites from input to output: the encoding, the hidden layers by number, then all others."""
+    distinct = list(dict.fromkeys(str(site) for site in sites))
+
+    def key(site: str) -> tuple[int, int, int]:
+        layer = re.fullmatch(r"hidden[ _]?(\d{1,9})", site)
+        if site == "encoding":
+            return (0, 0, 0)
+        return (1, int(layer[1]), 0) if layer else (2, 0, distinct.index(site))
+
+    return tuple(sorted(distinct, key=key))
+
+
+def decodability_by_layer_info(probes: pd.DataFrame) -> LinesInfo:
+    """Mean decodability at each site over replicates, for each training-set size and both controls.
+
+    Args:
+        probes: The store's table of the decodability probe. Its rows of the form `intrinsic` are shown, with the ridge
+            penalty that cross-validation chose.
+
+    Returns:
+        The input of `draw_lines`.
+    """
+    require(probes, COLUMNS, "probes")
+    chosen = probes[(probes["form"] == "intrinsic") & (probes["strength"].astype(str) == "chosen")]
+    trained = chosen[chosen["network"] == "trained"]
+    untrained = chosen[chosen["network"] == "untrained"]
+    task, before = CONTROLS
+    # Averages within a replicate come first, so each replicate counts once for the controls, whatever its sizes.
+    frame = pd.concat(
+        [
+            trained.assign(series=trained["number"], value=trained["r2"]),
+            trained.assign(series=task, value=trained["control"]),
+            untrained.assign(series=before, value=untrained["r2"]),
+        ]
+    )
+    sites = site_order(frame["site"])
+    sizes = {size: size_name(size) for size in sorted(set(trained["number"]))}
+    return lines_info(
+        frame.assign(place=[sites.index(str(site)) for site in frame["site"]]),
+        "place",
+        "value",
+        "series",
+        labels=sizes | {name: name for name in CONTROLS},
+        controls=CONTROLS,
+        ordered=True,
+        log=False,
+        floor=-0.2,
+        ceiling=1.0,
+        x_names=sites,
+        x_title="layer",
+        y_title="decodability of the constituents (R²)",
+        caption_lead="How well a linear probe predicts the constituents from the encoding and from each hidden layer "
+        "(probe fitted on one half of the held-out combinations, tested on the other half); 1 is perfect. Each number of "
+        f"training combinations has one line. Dashed lines are the controls, averaged over the sizes. {before.capitalize()}: the same network before training. "
+        f"{task.capitalize()}: the same probe, fitted to random labels; it shows how much a probe can memorise.",
+    )
+
+
+def decodability_by_layer(probes: pd.DataFrame, *, title: str) -> Figure:
+    """Decodability of the constituents layer by layer. `probes` is the table `decodability` of an arm."""
+    info = decodability_by_layer_info(probes)
+    return Figure("decodability_by_layer", title, info.caption, draw_lines(info))

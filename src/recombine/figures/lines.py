@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
@@ -10,43 +11,11 @@ import numpy as np
 import pandas as pd
 from altair.typing import ChartType
 
-from recombine.figures.axes import (
-    NumericAxis,
-    Reference,
-    axis_floor,
-    below_in_words,
-    dodge,
-    even_ticks,
-    extent,
-    finite,
-    log_ticks,
-    means_below,
-    reference_layers,
-)
-from recombine.figures.palette import (
-    RULE,
-    Labels,
-    Style,
-    colour_by,
-    dash_by,
-    legend_above,
-    levels,
-    named_as,
-    series_styles,
-)
+from recombine.figures.axes import NumericAxis, Reference, dodge, extent, finite, means_below, reference_layers, y_axis
+from recombine.figures.palette import RULE, Labels, Style, legend_above, levels, named_as, series_styles, stroke_by
 from recombine.figures.summary import replicates_in_words, require, summarise
-from recombine.figures.theme import (
-    HEIGHT,
-    WIDTH,
-    mean_tooltips,
-    message_chart,
-    panel_title,
-    side_by_side,
-    themed,
-    tooltips,
-    values,
-)
-from recombine.figures.wording import count_of
+from recombine.figures.theme import HEIGHT, WIDTH, mean_tooltips, message_chart, panel_title, panelled, values
+from recombine.figures.wording import count_of, number as in_words, sentences
 
 STRIP = 32
 """Height of a row of means below the axis, in pixels. The figure grows by it."""
@@ -96,15 +65,9 @@ class LinesInfo(NamedTuple):
     @property
     def x_axis(self) -> NumericAxis:
         """The x axis of every panel."""
-        outside = any(line.label and line.facet is None for line in self.references)
-        room = 90 if outside else 0
+        room = 90 if any(line.label and line.facet is None for line in self.references) else 0
         width = (WIDTH - room - GAP * (self.across - 1)) / self.across
         return NumericAxis(tuple(sorted(set(self.summary["x"]))), self.log, round(width), names=self.x_names)
-
-    @property
-    def height(self) -> int:
-        """Height of a panel in pixels, without the rows below the axis."""
-        return _height(self.across)
 
     @property
     def labelled(self) -> bool:
@@ -114,14 +77,10 @@ class LinesInfo(NamedTuple):
     @property
     def caption(self) -> str:
         """How to read the figure."""
-        words = [self.lead] if self.lead else []
+        words = [self.lead]
         if (self.summary["replicates"] > 1).any():
-            means = (
-                "Thick lines are means, thin lines are"
-                if self.bands
-                else "Points on the lines are means, faint points are"
-            )
-            words.append(f"{means} single replicates.")
+            means = "Thick lines are means, thin" if self.bands else "Points on the lines are means, faint"
+            words.append(f"{means} {'lines' if self.bands else 'points'} are single replicates.")
         intervals = replicates_in_words(self.summary)
         words.append(intervals.replace("Bars", "Bands") if self.bands else intervals)
         if self.log_y:
@@ -131,12 +90,11 @@ class LinesInfo(NamedTuple):
         if (seen["low"].fillna(seen["mean"]) < low).any() or (seen["high"] > self.domain[1] + 1e-9).any():
             words.append(f"{'Curves and bands' if self.bands else 'Bars'} that extend beyond the axis are cut off.")
         if self.dropped:
-            rows = count_of(self.dropped, "row")
-            words.append(f"{rows} at or below zero cannot be shown on a logarithmic axis.")
-        text = " ".join(words)
+            words.append(f"{count_of(self.dropped, 'row')} at or below zero cannot be shown on a logarithmic axis.")
         if self.floor is not None and len(self.clipped):
-            text += below_in_words(self.floor, self.labelled)
-        return text
+            where = "the number below each is its value" if self.labelled else "hover over one for its value"
+            words.append(f"Triangles under the axis mark means below {in_words(self.floor)}; {where}.")
+        return sentences(*words)
 
 
 def lines_info(
@@ -215,7 +173,8 @@ def lines_info(
     high = high if top is None else top + ABOVE * (top - low)
     clipped, depth = summary.iloc[:0][["facet", "series", "x", "mean"]].assign(shown=0.0, label=""), 0.0
     if floor is not None and not log_y:
-        low = floor = axis_floor(summary, floor)
+        # The axis goes below zero only if a mean or an interval does.
+        low = floor = floor if floor >= 0 or (summary[["mean", "low"]] < 0).any(axis=None) else 0.0
         high = extent([floor, *seen], bars)[1] if top is None else top + ABOVE * max(top - floor, 1e-3)
         share = STRIP / _height(min(len(panels), MOST_ACROSS))
         clipped, depth = means_below(summary, ["facet", "series", "x"], floor, share * (high - floor))
@@ -253,6 +212,7 @@ def _plain(frame: pd.DataFrame, x: str, y: str, series: str | None, facet: str |
 
 
 def _height(across: int) -> int:
+    """Height of a panel in pixels, without the rows below the axis."""
     return HEIGHT - 40 * (across - 1)
 
 
@@ -269,31 +229,23 @@ def draw_lines(info: LinesInfo) -> ChartType:
     """Draw lines of means, bars of intervals and faint points of replicates, one panel per facet."""
     if not len(info.summary):
         return message_chart("No runs yet: there is nothing to show.")
-    panels = [
-        _panel(info, name, info.x_axis, first=index % info.across == 0, last=_last(info, index))
-        for index, name in enumerate(info.facets)
-    ]
-    return themed(side_by_side(panels, info.across, GAP), f"{info.y_title} against {info.x_title}")
+    draw = functools.partial(_panel, info)
+    return panelled(draw, info.facets, info.across, GAP, f"{info.y_title} against {info.x_title}")
 
 
-def _last(info: LinesInfo, index: int) -> bool:
-    """The panel is the last one of its row."""
-    return index % info.across == info.across - 1 or index == len(info.facets) - 1
-
-
-def _panel(info: LinesInfo, name: str, x_axis: NumericAxis, first: bool, last: bool) -> ChartType:
-    low, high = info.domain
+def _panel(info: LinesInfo, name: str, first: bool) -> ChartType:
+    x_axis, (low, high) = info.x_axis, info.domain
     bottom = low if info.floor is None else info.floor
-    height = info.height if info.floor is None else round(info.height * (high - low) / (high - bottom))
+    height = round(_height(info.across) * (high - low) / (high - bottom))
     offsets = dodge(len(info.styles), 0 if info.bands else 6, x_axis.spacing() * 0.5)
     shift = {style.name: offset for style, offset in zip(info.styles, offsets, strict=True)}
     scale = alt.Scale(domain=[low, high], nice=False, type="log" if info.log_y else "linear")
     title = info.y_title if first else None
-    axis = alt.Axis(labels=first, ticks=first, domain=first, **_y_ticks(info, bottom))
+    axis = y_axis(info.y_title, info.domain, info.log_y, first, info.floor)
     y = alt.Y("shown:Q", scale=scale, title=title, axis=axis)
     x = x_axis.encoding(info.x_title)
     legend = legend_above(info.styles) if len(info.styles) > 1 else None
-    colour, dash = colour_by(info.styles, legend), dash_by(info.styles, legend)
+    colour, dash = stroke_by(info.styles, legend)
 
     def over(frame: pd.DataFrame) -> alt.Chart:
         here = frame[frame["facet"] == name]
@@ -305,12 +257,12 @@ def _panel(info: LinesInfo, name: str, x_axis: NumericAxis, first: bool, last: b
     summary["shown"] = summary["shown"].astype(float).fillna(summary["mean"])
     summary = summary.assign(bottom=summary["low"].clip(bottom, high), top=summary["high"].clip(bottom, high))
     inside = summary[summary["mean"] >= bottom]
-    named = {"series:N": "series", "x:Q": info.x_title or "x"}
-    tooltip = [*tooltips(named), *mean_tooltips(".3~g")]
+    tooltip = mean_tooltips({"series:N": "series", "x:Q": info.x_title or "x"}, ".3~g")
     several = summary["replicates"].max() > 1
     common = [line for line in info.references if line.facet is None]
     own = [line for line in info.references if line.facet == name and line.facet is not None]
-    if not last:
+    ends_of_rows = {*info.facets[info.across - 1 :: info.across], info.facets[-1]}
+    if name not in ends_of_rows:
         common = [line._replace(label="") for line in common]
     zero = alt.Chart(values(pd.DataFrame({"shown": [0]}))).mark_rule(color=RULE, strokeDash=[2, 3])
     layers = [
@@ -339,12 +291,3 @@ def _panel(info: LinesInfo, name: str, x_axis: NumericAxis, first: bool, last: b
         if info.labelled:
             layers.append(below.mark_text(dy=14, fontSize=12).encode(text="label:N"))
     return alt.layer(*layers).properties(width=x_axis.width, height=height, **panel_title(name, frame="group"))
-
-
-def _y_ticks(info: LinesInfo, bottom: float) -> dict[str, Any]:
-    """Settings of the y axis. No tick lies in the strip below the axis."""
-    settings: dict[str, Any] = {"titleAngle": 0} if len(info.y_title) <= 3 else {}
-    if info.log_y:
-        return settings | {"format": ".6~g", "values": log_ticks(*info.domain)}
-    ticks = even_ticks(bottom, info.domain[1]) if info.floor is not None else None
-    return settings | {"format": ".6~g", "tickCount": 6} | ({"values": ticks} if ticks else {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Any, NamedTuple
 
@@ -10,21 +11,11 @@ import numpy as np
 import pandas as pd
 from altair.typing import ChartType
 
-from recombine.figures.axes import finite
+from recombine.figures.axes import colour_ends
 from recombine.figures.palette import Labels, levels, named_as
 from recombine.figures.summary import require
-from recombine.figures.theme import (
-    INK,
-    WIDTH,
-    message_chart,
-    panel_title,
-    quality_colour,
-    side_by_side,
-    themed,
-    tooltips,
-    values,
-)
-from recombine.figures.wording import number as in_words
+from recombine.figures.theme import INK, WIDTH, message_chart, panel_title, panelled, quality_colour, tooltips, values
+from recombine.figures.wording import number as in_words, sentences
 
 EMPTY = "#e3e6ea"
 HATCH = "#aab0b8"
@@ -45,19 +36,7 @@ class MatrixInfo(NamedTuple):
     row_title: str
     column_title: str
     value_title: str
-    lead: str
-    """The first sentences of the caption."""
-
-    @property
-    def caption(self) -> str:
-        """How to read the figure."""
-        words = [*filter(None, [self.lead]), "Dark is low, bright is high."]
-        if self.cells["value"].isna().any():
-            words.append("Hatched cells have no value.")
-        low, high = self.domain
-        if (self.cells["value"] < low).any() or (self.cells["value"] > high).any():
-            words.append("Values beyond the colour scale have the colour of its end.")
-        return " ".join(words)
+    caption: str
 
 
 def matrix_info(
@@ -107,26 +86,31 @@ def matrix_info(
     table = table[np.isfinite(table["value"])].dropna(subset=by)
     units = table.groupby([*by, "replicate"], observed=True)["value"].mean()
     means = units.groupby(level=by, observed=True).mean().to_dict()
-    numbers = finite(means.values())
-    ends = domain or (min(numbers, default=0.0), max(numbers, default=1.0))
-    if ends[0] == ends[1]:
-        ends = (ends[0] - 0.5, ends[1] + 0.5)
-    cells = []
+    low, high = colour_ends(means.values(), domain)
+    rows = []
     for cell in itertools.product(panels.values(), down.values(), across.values()):
         mean = float(means.get(cell, np.nan))
         # Dark text on the bright half of viridis.
-        bright = (mean - ends[0]) / (ends[1] - ends[0]) > 0.55
-        cells.append((*cell, mean, in_words(mean) if np.isfinite(mean) else "", not bright))
+        bright = (mean - low) / (high - low) > 0.55
+        rows.append((*cell, mean, in_words(mean) if np.isfinite(mean) else "", not bright))
+    cells = pd.DataFrame(rows, columns=[*by, "value", "text", "light"])
+    beyond = (cells["value"] < low).any() or (cells["value"] > high).any()
+    caption = sentences(
+        caption_lead,
+        "Dark is low, bright is high.",
+        "Hatched cells have no value." if cells["value"].isna().any() else "",
+        "Values beyond the colour scale have the colour of its end." if beyond else "",
+    )
     return MatrixInfo(
         rows=tuple(down.values()),
         columns=tuple(across.values()),
         facets=tuple(panels.values()),
-        cells=pd.DataFrame(cells, columns=[*by, "value", "text", "light"]),
-        domain=ends,
+        cells=cells,
+        domain=(low, high),
         row_title=row if row_title is None else row_title,
         column_title=column if column_title is None else column_title,
         value_title=value if value_title is None else value_title,
-        lead=caption_lead,
+        caption=caption,
     )
 
 
@@ -142,22 +126,18 @@ def draw_matrix(info: MatrixInfo) -> ChartType:
     across = max(1, min(len(info.facets), MOST_ACROSS, int((fitting + GAP) / (wanted + GAP))))
     room = (fitting - GAP * (across - 1)) / across
     step = max(14.0, min(max(84.0, wide), room / len(info.columns)))
-    panels = [_panel(info, name, step, index % across == 0) for index, name in enumerate(info.facets)]
-    return themed(
-        side_by_side(panels, across, GAP), f"{info.value_title} for each {info.row_title} and {info.column_title}"
-    )
+    description = f"{info.value_title} for each {info.row_title} and {info.column_title}"
+    return panelled(functools.partial(_panel, info, step), info.facets, across, GAP, description)
 
 
-def _panel(info: MatrixInfo, name: str, step: float, first: bool) -> ChartType:
+def _panel(info: MatrixInfo, step: float, name: str, first: bool) -> ChartType:
     tall = max(16.0, min(46.0, step * 0.72))
     cells = info.cells[info.cells["facet"] == name].drop(columns="facet")
-    longest = max(len(label) for label in info.columns)
-    flat = longest * 7 <= step
+    flat = max(len(label) for label in info.columns) * 7 <= step
     padding: dict[str, Any] = {"paddingInner": 0.05, "paddingOuter": 0.02}
     plain: dict[str, Any] = {"ticks": False, "domain": False, "grid": False}
-    across = alt.Axis(
-        orient="top", labelAngle=0 if flat else -40, labelLimit=200, labelAlign="center" if flat else "left", **plain
-    )
+    turned: dict[str, Any] = {"labelAngle": 0 if flat else -40, "labelAlign": "center" if flat else "left"}
+    across = alt.Axis(orient="top", labelLimit=200, **turned, **plain)
     x = alt.X("column:N", sort=None, title=info.column_title or None, axis=across)
     x = x.scale(domain=list(info.columns), **padding)
     down = alt.Axis(labels=first, labelLimit=240, **plain)

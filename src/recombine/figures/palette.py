@@ -37,7 +37,7 @@ class Style(NamedTuple):
     name: str
     """The name in the legend. Names are unique within a figure."""
     colour: str
-    dash: tuple[int, ...]
+    dash: tuple[int, ...] = SOLID
 
 
 def level_name(key: Any) -> str:
@@ -88,8 +88,7 @@ def series_styles(
     looks = {}
     for index, key in enumerate(plain):
         cycle, which = divmod(index, len(COLOURS))
-        dash = SOLID if ordered else DASHES[cycle % len(DASHES)]
-        looks[key] = (shaded[index] if ordered else COLOURS[which], dash)
+        looks[key] = (shaded[index], SOLID) if ordered else (COLOURS[which], DASHES[cycle % len(DASHES)])
     for index, key in enumerate(key for key in every if key in controls):
         colour = CONTROL_COLOURS[index % len(CONTROL_COLOURS)]
         looks[key] = (colour, CONTROL_DASHES[index % len(CONTROL_DASHES)])
@@ -107,18 +106,17 @@ def colour_by(styles: Sequence[Style], legend: alt.Legend | None = None) -> alt.
     return alt.Color("series:N", scale=scale, sort=None, legend=legend)
 
 
-def dash_by(styles: Sequence[Style], legend: alt.Legend | None = None) -> alt.StrokeDash:
-    """A dash encoding of the column `series`."""
-    dashes = [list(style.dash) for style in styles]
-    scale = alt.Scale(domain=[style.name for style in styles], range=dashes)
-    return alt.StrokeDash("series:N", scale=scale, sort=None, legend=legend)
+def stroke_by(styles: Sequence[Style], legend: alt.Legend | None) -> tuple[alt.Color, alt.StrokeDash]:
+    """A colour and a dash encoding of the column `series`, which share one legend."""
+    scale = alt.Scale(domain=[style.name for style in styles], range=[list(style.dash) for style in styles])
+    return colour_by(styles, legend), alt.StrokeDash("series:N", scale=scale, sort=None, legend=legend)
 
 
-def shape_by(styles: Sequence[Style], legend: alt.Legend | None = None) -> alt.Shape:
+def shape_by(styles: Sequence[Style], legend: alt.Legend | None, shapes: Sequence[str] = SHAPES) -> alt.Shape:
     """A shape encoding of the column `series`. With the same legend as the colours, both share one legend."""
-    names = [style.name for style in styles]
-    shapes = [SHAPES[index % len(SHAPES)] for index in range(len(names))]
-    return alt.Shape("series:N", scale=alt.Scale(domain=names, range=shapes), sort=None, legend=legend)
+    marks = [shapes[index % len(shapes)] for index in range(len(styles))]
+    scale = alt.Scale(domain=[style.name for style in styles], range=marks)
+    return alt.Shape("series:N", scale=scale, sort=None, legend=legend)
 
 
 def legend_above(

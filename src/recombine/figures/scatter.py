@@ -13,14 +13,7 @@ from recombine.figures.axes import extent
 from recombine.figures.palette import Labels, Style, colour_by, legend_above, named_as, series_styles, shape_by
 from recombine.figures.summary import require
 from recombine.figures.theme import HEIGHT, WIDTH, message_chart, themed, tooltips, values
-from recombine.figures.wording import count_of
-
-Fit = Literal["none", "each", "common"]
-"""No lines, one fitted line per group, or lines with one common slope."""
-LINES = {
-    "each": "Lines are least-squares fits, one per group.",
-    "common": "Lines have one common slope: the slope within groups.",
-}
+from recombine.figures.wording import count_of, sentences
 
 
 class ScatterInfo(NamedTuple):
@@ -32,26 +25,13 @@ class ScatterInfo(NamedTuple):
     """Columns: series, x, y, name."""
     lines: pd.DataFrame
     """Columns: series, x, y. The two ends of each group's line."""
-    fit: Fit
     note: str
     """A result about these points, for example their correlation with its interval."""
     x_domain: tuple[float, float]
     y_domain: tuple[float, float]
     x_title: str
     y_title: str
-    lead: str
-    """The first sentences of the caption."""
-
-    @property
-    def caption(self) -> str:
-        """How to read the figure."""
-        words = [self.lead] if self.lead else []
-        words.append(f"{count_of(len(self.points), 'point')}.")
-        if len(self.lines):
-            words.append(LINES[self.fit])
-        if self.note:
-            words.append(f"{self.note[:1].upper()}{self.note[1:].rstrip('.')}.")
-        return " ".join(words)
+    caption: str
 
 
 def scatter_info(
@@ -62,7 +42,7 @@ def scatter_info(
     *,
     labels: Labels = None,
     ordered: bool = False,
-    fit: Fit = "none",
+    fit: Literal["none", "common"] = "none",
     note: str = "",
     name: str | None = None,
     x_title: str | None = None,
@@ -96,37 +76,38 @@ def scatter_info(
     points["name"] = [str(text) for text in frame[name]] if name else ""
     kept = np.isfinite(points["x"]) & np.isfinite(points["y"]) & points["series"].notna()
     points = points[kept].reset_index(drop=True)
-    present = set(points["series"])
+    lines = _fitted(points) if fit == "common" else pd.DataFrame(columns=["series", "x", "y"])
+    caption = sentences(
+        caption_lead,
+        f"{count_of(len(points), 'point')}.",
+        "Lines have one common slope: the slope within groups." if len(lines) else "",
+        f"{note[:1].upper()}{note[1:].rstrip('.')}." if note else "",
+    )
     return ScatterInfo(
-        styles=tuple(style for style in styles if style.name in present),
+        styles=tuple(style for style in styles if style.name in set(points["series"])),
         points=points,
-        lines=_fitted(points, fit),
-        fit=fit,
+        lines=lines,
         note=note,
         x_domain=extent(points["x"]),
         y_domain=extent(points["y"]),
         x_title=x if x_title is None else x_title,
         y_title=y if y_title is None else y_title,
-        lead=caption_lead,
+        caption=caption,
     )
 
 
-def _fitted(points: pd.DataFrame, fit: Fit) -> pd.DataFrame:
-    """The ends of each group's line. A group whose x does not vary has no line."""
-    rows = []
-    groups = {} if fit == "none" else dict(list(points.groupby("series", observed=True, sort=False)))
-    sums = {}
-    for series, part in groups.items():
-        dx, dy = part["x"] - part["x"].mean(), part["y"] - part["y"].mean()
-        sums[series] = (float((dx * dy).sum()), float((dx * dx).sum()))
-    all_xy, all_xx = (sum(pair[k] for pair in sums.values()) for k in range(2))
-    for series, part in groups.items():
-        xy, xx = sums[series]
-        if xx <= 0:
-            continue
-        slope = xy / xx if fit == "each" else all_xy / all_xx
-        for end in (part["x"].min(), part["x"].max()):
-            rows.append((series, float(end), float(part["y"].mean() + slope * (end - part["x"].mean()))))
+def _fitted(points: pd.DataFrame) -> pd.DataFrame:
+    """The ends of each group's line, with one common slope. A group whose x does not vary has no line."""
+    groups = points.groupby("series", observed=True, sort=False)
+    dx, dy = (points[axis] - groups[axis].transform("mean") for axis in ("x", "y"))
+    square = (dx * dx).sum()
+    slope = (dx * dy).sum() / square if square else 0.0
+    rows = [
+        (series, float(end), float(part["y"].mean() + slope * (end - part["x"].mean())))
+        for series, part in groups
+        for end in (part["x"].min(), part["x"].max())
+        if part["x"].nunique() > 1
+    ]
     return pd.DataFrame(rows, columns=["series", "x", "y"])
 
 

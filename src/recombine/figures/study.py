@@ -1,4 +1,7 @@
-"""Figures of a study's arms: lines over an axis, dots by category, points of runs."""
+"""Figures of a study's arms: lines over an axis, dots by category, points of runs.
+
+Every figure takes a title, the question that it answers, and most a caption, which says what is shown.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ import pandas as pd
 from recombine.figures.base import Figure
 from recombine.figures.combination_map import combination_map_info, draw_combination_map
 from recombine.figures.curves import curves_info
-from recombine.figures.decodability_by_layer import decodability_by_layer_info
 from recombine.figures.dots import dots_info, draw_dots
 from recombine.figures.lines import draw_lines, lines_info
 from recombine.figures.matrix import draw_matrix, matrix_info
@@ -32,6 +34,8 @@ class HasFrame(Protocol):
 Source = pd.DataFrame | HasFrame
 Measures = str | Sequence[str] | Mapping[str, str]
 """One column, several, or several with their names in the legend."""
+SCORE: dict[str, Any] = {"floor": 0.0, "ceiling": 1.0}
+"""The axis of a share."""
 
 
 def lines(
@@ -95,13 +99,11 @@ def dots(
 ) -> Figure:
     """One row per category with mean, interval and single replicates of one or several measures.
 
+    What is not listed is as in `lines`. The default name has the column `category`.
+
     Args:
-        *sources: Arms, or frames with a column `replicate`.
         category: The column that names the rows.
         measures: The columns that are drawn; a mapping names them in the legend.
-        name: The figure's name, which is also that of its file; by default `by_` and the column `category`.
-        title: The question that it answers.
-        caption: What is shown; how to read intervals and points is added.
         labels: Names of the categories from top to bottom.
         **style: What `dots_info` takes besides: `columns`, `floor`, `ceiling`, `published`, `notes`, `x_title`, ...
     """
@@ -122,15 +124,11 @@ def scatter(
     point_name: str = "replicate",
     **style: Any,
 ) -> Figure:
-    """One point per run: one column against another, coloured by group.
+    """One point per run: the column `y` against the column `x`, coloured by group.
+
+    What is not listed is as in `lines`.
 
     Args:
-        *sources: Arms, or frames.
-        x: The column along the axis.
-        y: The column upwards.
-        name: The figure's name, which is also that of its file; by default `by_` and the column `x`.
-        title: The question that it answers.
-        caption: What is shown.
         group: The column whose levels have colours.
         point_name: The column that names a point in its tooltip.
         **style: What `scatter_info` takes besides: `labels`, `ordered`, `fit`, `note`, `x_title`, ...
@@ -144,13 +142,11 @@ def scatter(
 def growth(needed: pd.DataFrame, *, x: str, label: str, title: str, caption: str = "", **style: Any) -> Figure:
     """The sizes that a threshold needs against a number, with the power law through them; both axes are logarithmic.
 
+    What is not listed is as in `lines`. The caption also gets the exponent with its interval.
+
     Args:
         needed: A table of `needed_sizes`: the columns `replicate`, x, `needed` and `censored`.
-        x: The column along the axis.
         label: The name of the sizes in the legend.
-        title: The question that it answers.
-        caption: What is shown; the exponent with its interval is added.
-        **style: What `lines` takes besides.
     """
     frame, labels = needed.assign(series="needed"), {"needed": label}
     caption += " Sizes beyond a curve are drawn at its end."
@@ -182,14 +178,12 @@ def matrix(
 ) -> Figure:
     """A table of means as coloured squares, one per row and column.
 
+    What is not listed is as in `lines`. The default name has the column `row`.
+
     Args:
-        *sources: Arms, or frames with a column `replicate`.
         row: The column whose levels are the rows.
         column: The column whose levels are the columns.
         value: The column that gives the colour.
-        title: The question that it answers.
-        name: The figure's name, which is also that of its file; by default `by_` and the row.
-        caption: What is shown.
         labels: Names of the levels, by `row`, `column` and `facet`.
         **style: What `matrix_info` takes besides: `facet`, `domain`, `value_title`, ...
     """
@@ -198,17 +192,13 @@ def matrix(
     return Figure(name or f"by_{row}", title, info.caption, draw_matrix(info))
 
 
-def _frame(source: Source) -> pd.DataFrame:
-    return source if isinstance(source, pd.DataFrame) else source.frame
-
-
 def with_columns(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
     """The frame with all these columns, filled with missing values where it lacks them."""
     return frame.reindex(columns=[*dict.fromkeys([*frame.columns, *columns])])
 
 
 def _stacked(sources: Sequence[Source]) -> pd.DataFrame:
-    frames = [_frame(source) for source in sources]
+    frames = [source if isinstance(source, pd.DataFrame) else source.frame for source in sources]
     return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
 
 
@@ -226,7 +216,7 @@ def _long(
     parts, names, dashed = [], [], []
     kept = ["replicate", x, *([facet] if facet else [])]
     for source in sources:
-        frame, arm = _frame(source), "" if isinstance(source, pd.DataFrame) else source.name
+        frame, arm = (source, "") if isinstance(source, pd.DataFrame) else (source.frame, source.name)
         for column, words in _measures(y).items():
             series = words if len(sources) == 1 or arm in ("main", "") else f"{arm.replace('_', ' ')}: {words}"
             names.append(series)
@@ -240,10 +230,7 @@ def _long(
 def combination_map(combinations: pd.DataFrame, parts: Sequence[str], *, title: str) -> Figure:
     """A map of the combination space: what was trained, what was held out, and the score of each pair of constituents.
 
-    Args:
-        combinations: The table `combinations` of an arm.
-        parts: The names of the constituents.
-        title: The question that it answers.
+    `combinations` is the table of an arm, `parts` are the names of the constituents.
     """
     info = combination_map_info(combinations, parts)
     return Figure("combination_map", title, info.caption, draw_combination_map(info))
@@ -253,9 +240,3 @@ def training_curves(curves: pd.DataFrame, *, title: str) -> Figure:
     """Scores against steps, one line per number of training combinations. `curves` is the table of an arm."""
     info = curves_info(curves)
     return Figure("curves", title, info.caption, draw_lines(info))
-
-
-def decodability_by_layer(probes: pd.DataFrame, *, title: str) -> Figure:
-    """Decodability of the constituents layer by layer. `probes` is the table `decodability` of an arm."""
-    info = decodability_by_layer_info(probes)
-    return Figure("decodability_by_layer", title, info.caption, draw_lines(info))

@@ -9,7 +9,7 @@ import pandas as pd
 
 from recombine.errors import BadInput
 from recombine.figures.wording import count_of
-from recombine.stats.intervals import LEVEL, mean_and_error, t_bounds
+from recombine.stats.intervals import t_interval
 
 
 def require(frame: pd.DataFrame, columns: Iterable[str], what: str) -> None:
@@ -43,11 +43,9 @@ def summarise(frame: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
         units = kept.groupby([*by, "replicate"], observed=True)[value].mean().reset_index()
         for key, group in units.groupby(by, observed=True):
             sample = group[value].to_numpy(float)
-            mean, low, high = float(sample.mean()), np.nan, np.nan
-            if len(sample) > 1:
-                centre, error = mean_and_error(sample)
-                low, high = (float(end) for end in t_bounds(centre, error, len(sample), LEVEL))
-            rows.append((*key, mean, low, high, len(sample)))
+            interval = t_interval(sample) if len(sample) > 1 else None
+            ends = (np.nan, np.nan) if interval is None else (interval.low, interval.high)
+            rows.append((*key, float(sample.mean()), *ends, len(sample)))
     return pd.DataFrame(rows, columns=[*by, "mean", "low", "high", "replicates"])
 
 

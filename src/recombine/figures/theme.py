@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import altair as alt
 import numpy as np
@@ -30,6 +30,7 @@ SANS = "Helvetica Neue, Helvetica, Arial, Liberation Sans, sans-serif"
 WIDTH = 940
 HEIGHT = 400
 
+Item = TypeVar("Item")
 _FEW_TO_MANY = ((184, 134, 11), (63, 154, 95), (31, 127, 150), (85, 88, 196))
 
 
@@ -47,57 +48,28 @@ def size_name(size: int) -> str:
 
 
 def themed(chart: ChartType, description: str) -> ChartType:
-    """The chart in the common style.
+    """The chart in the common style. A screen reader says the description.
 
     The style is set on the chart and not with `alt.theme`, which would change a notebook's other charts.
-
-    Args:
-        chart: The chart, without its own configuration.
-        description: What a screen reader says.
-
-    Returns:
-        The styled chart.
     """
     axis = {
         "labelFontSize": 13,
         "titleFontSize": 14,
         "titleFontWeight": "normal",
-        "labelColor": SOFT,
-        "titleColor": INK,
-        "titlePadding": 12,
         "labelPadding": 6,
-        "gridColor": GRID,
-        "domainColor": "#b4bac2",
-        "tickColor": "#b4bac2",
-        "tickSize": 4,
+        "titlePadding": 12,
     }
-    legend = {
-        "labelFontSize": 13,
-        "titleFontSize": 13,
-        "titleFontWeight": "normal",
-        "labelColor": INK,
-        "titleColor": SOFT,
-        "labelLimit": 360,
-        "symbolStrokeWidth": 2.5,
-        "symbolOpacity": 1,
-        "symbolSize": 90,
-        "rowPadding": 5,
-    }
-    title = {
-        "fontSize": 15,
-        "subtitleFontSize": 13,
-        "fontWeight": 600,
-        "color": INK,
-        "subtitleColor": SOFT,
-        "anchor": "start",
-        "frame": "group",
-        "offset": 10,
-    }
+    axis |= {"labelColor": SOFT, "titleColor": INK, "gridColor": GRID, "domainColor": "#b4bac2", "tickColor": "#b4bac2"}
+    legend = {"labelFontSize": 13, "titleFontSize": 13, "titleFontWeight": "normal", "labelColor": INK}
+    legend |= {"titleColor": SOFT, "labelLimit": 360, "rowPadding": 5}
+    symbols = {"symbolStrokeWidth": 2.5, "symbolOpacity": 1, "symbolSize": 90}
+    title = {"fontSize": 15, "fontWeight": 600, "color": INK, "subtitleFontSize": 13, "subtitleColor": SOFT}
+    title |= {"anchor": "start", "frame": "group", "offset": 10}
     return chart.properties(description=description, background="white", padding=8).configure(
         font=SANS,
         view=alt.ViewConfig(stroke=None),
-        axis=alt.AxisConfig(**axis),
-        legend=alt.LegendConfig(**legend),
+        axis=alt.AxisConfig(tickSize=4, **axis),
+        legend=alt.LegendConfig(**legend, **symbols),
         title=alt.TitleConfig(**title),
         header=alt.HeaderConfig(labelFontSize=14),
         text=alt.MarkConfig(fontSize=13),
@@ -130,10 +102,8 @@ def _plain(value: Any) -> Any:
 
 def message_chart(message: str) -> ChartType:
     """A placeholder for a figure that has nothing to show: one line of text."""
-    mark = alt.Chart(alt.InlineData(values=[{}]), width=WIDTH, height=80).mark_text(
-        fontSize=15, color=VERDICTS["inconclusive"], text=message
-    )
-    return themed(mark, message)
+    chart = alt.Chart(alt.InlineData(values=[{}]), width=WIDTH, height=80)
+    return themed(chart.mark_text(fontSize=15, color=VERDICTS["inconclusive"], text=message), message)
 
 
 def unique_labels(labels: Sequence[str]) -> list[str]:
@@ -152,9 +122,13 @@ def unique_labels(labels: Sequence[str]) -> list[str]:
     return unique
 
 
-def side_by_side(panels: Sequence[ChartType], columns: int, spacing: int) -> ChartType:
-    """Panels in rows of `columns`; a single panel stays as it is."""
-    return panels[0] if len(panels) == 1 else alt.concat(*panels, columns=columns, spacing=spacing)
+def panelled(
+    draw: Callable[[Item, bool], ChartType], items: Iterable[Item], across: int, spacing: int, description: str
+) -> ChartType:
+    """One panel per item in rows of `across`, in the common style. `draw` also takes whether a panel begins a row."""
+    panels = [draw(item, index % across == 0) for index, item in enumerate(items)]
+    chart = panels[0] if len(panels) == 1 else alt.concat(*panels, columns=across, spacing=spacing)
+    return themed(chart, description)
 
 
 def panel_title(name: str, **settings: Any) -> dict[str, Any]:
@@ -176,14 +150,13 @@ def row_axis(**settings: Any) -> alt.Axis:
 
 def tooltips(fields: Mapping[str, str], number_format: str = "") -> list[alt.Tooltip]:
     """Tooltips of a mark: the title of each field. Numeric fields (`:Q`) use `number_format`, if there is one."""
-    tips = []
-    for field, title in fields.items():
-        settings: dict[str, Any] = {"format": number_format} if number_format and field.endswith(":Q") else {}
-        tips.append(alt.Tooltip(field, title=title, **settings))
-    return tips
+    formats: dict[str, Any] = {"format": number_format} if number_format else {}
+    return [
+        alt.Tooltip(field, title=title, **(formats if field.endswith(":Q") else {})) for field, title in fields.items()
+    ]
 
 
-def mean_tooltips(number_format: str) -> list[alt.Tooltip]:
-    """Tooltips of a mean with its interval and its number of replicates."""
-    fields = {"mean:Q": "mean", "low:Q": "interval from", "high:Q": "to"}
-    return [*tooltips(fields, number_format), alt.Tooltip("replicates:Q", title="replicates")]
+def mean_tooltips(fields: Mapping[str, str], number_format: str) -> list[alt.Tooltip]:
+    """Tooltips of these fields, and of a mean with its interval and its number of replicates."""
+    numbers = tooltips({"mean:Q": "mean", "low:Q": "interval from", "high:Q": "to"}, number_format)
+    return [*tooltips(fields), *numbers, alt.Tooltip("replicates:Q", title="replicates")]

@@ -55,13 +55,10 @@ def in_order(verdicts: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def verdict_forest_info(verdicts: Sequence[Mapping[str, Any]]) -> VerdictForestInfo:
-    """The content of a forest plot.
+    """The content of a forest plot: the input of `draw_verdict_forest`.
 
     Args:
         verdicts: Records of verdicts, as the store keeps them.
-
-    Returns:
-        The input of `draw_verdict_forest`.
     """
     several = len({verdict.get("study") for verdict in verdicts}) > 1
     rows = []
@@ -116,8 +113,7 @@ def draw_verdict_forest(info: VerdictForestInfo) -> ChartType:
         for verdict, primary, role in zip(frame["verdict"], frame["primary"], frame["role"], strict=True)
     ]
     scale = alt.Scale(domain=[low, high], nice=False)
-    x = alt.X("effect:Q", scale=scale, title="effect")
-    x = x.axis(grid=True, tickCount=8, format=".2~f")
+    x = alt.X("effect:Q", scale=scale, title="effect").axis(grid=True, tickCount=8, format=".2~f")
     y = alt.Y("label:N", sort=None, title=None, axis=row_axis(labelLimit=260))
     colour = alt.Color("verdict:N", scale=alt.Scale(domain=list(VERDICTS), range=list(VERDICTS.values())), legend=None)
     shape = alt.Shape("verdict:N", scale=alt.Scale(domain=list(SHAPES), range=list(SHAPES.values())), legend=None)
@@ -129,14 +125,15 @@ def draw_verdict_forest(info: VerdictForestInfo) -> ChartType:
     def some(kept: pd.Series) -> alt.Chart:
         return alt.Chart(values(frame[kept])).encode(x=x, y=y, color=colour, tooltip=tooltip)
 
+    margin = base.encode(color=alt.value("#8a9199"))
     hollow, clipped = frame["verdict"] == "inconclusive", frame["clipped"]
     beyond = {"size": 130, "filled": True, "opacity": 1}
     zero = alt.Chart(alt.InlineData(values=[{"effect": 0}])).mark_rule(color="#98a0a9").encode(x=x)
     chart = alt.layer(
-        base.mark_bar(height=20, opacity=0.22, cornerRadius=3).encode(
-            x=alt.X("from_margin:Q", scale=scale), x2="to_margin:Q", color=alt.value("#8a9199")
+        margin.mark_bar(height=20, opacity=0.22, cornerRadius=3).encode(
+            x=alt.X("from_margin:Q", scale=scale), x2="to_margin:Q"
         ),
-        base.mark_tick(thickness=3, size=22).encode(x=alt.X("threshold:Q"), color=alt.value("#8a9199")),
+        margin.mark_tick(thickness=3, size=22).encode(x="threshold:Q"),
         zero,
         base.mark_rule(strokeWidth=3).encode(x=alt.X("low:Q"), x2="high:Q"),
         some(~hollow & ~clipped).mark_point(filled=True, size=120, opacity=1).encode(shape=shape),

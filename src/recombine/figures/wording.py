@@ -74,6 +74,11 @@ def cut(text: str, most: int = LONGEST_NAME) -> str:
     return text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
+def sentences(*texts: str) -> str:
+    """The sentences of a caption. Empty ones are left out."""
+    return " ".join(filter(None, texts))
+
+
 def count_of(number: int, noun: str) -> str:
     """`1 replicate`, `4 replicates`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

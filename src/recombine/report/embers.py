@@ -91,10 +91,8 @@ def _weights(found: Embers) -> Table:
 
 def _wrong(made: EmbersAudit) -> Table:
     wrong = made.answers[made.answers["correct"] == 0].head(SHOWN)
-    rows = [
-        [plain(str(value)) for value in row]
-        for row in wrong[["task", "variant", "answer", "said"]].itertuples(index=False)
-    ]
+    columns = wrong[["task", "variant", "answer", "said"]]
+    rows = [[plain(str(value)) for value in row] for row in columns.itertuples(index=False)]
     return Table("Some wrong answers", ["task", "variant", "right", "said"], rows, names=(2, 3))
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jinja2
-from altair.typing import ChartType
 from markupsafe import Markup
 
 from recombine.errors import BadInput
@@ -69,9 +68,6 @@ def write_report(report: Report, path: str | Path) -> Path:
     Returns:
         The path of the file.
     """
-    path = Path(path)
-    if path.is_dir():
-        raise BadInput(f"{path} is a folder.", fix=f"name a file, for example {path / 'report.html'}")
     return write_whole(path, render_report(report))
 
 
@@ -96,24 +92,13 @@ class Drawn(NamedTuple):
 
 
 def drawn_figures(figures: Sequence[Figure]) -> list[Drawn]:
-    """Number the figures of a page.
-
-    Args:
-        figures: The figures, in the order of the page.
-
-    Returns:
-        The figures with their charts as JSON that is safe inside HTML.
-    """
-    return [
-        Drawn(number, figure, Markup(chart_json(_spec(figure.chart)))) for number, figure in enumerate(figures, start=1)
-    ]
-
-
-def _spec(chart: ChartType) -> dict[str, Any]:
-    """A chart without the address of its schema, so that a page names no network address."""
-    spec = chart.to_dict()
-    spec.pop("$schema", None)
-    return spec | {"usermeta": {"embedOptions": {"mode": "vega-lite"}}}
+    """Number the figures of a page, in its order. Their charts become JSON that is safe inside HTML."""
+    drawn = []
+    for index, figure in enumerate(figures, start=1):
+        spec = figure.chart.to_dict() | {"usermeta": {"embedOptions": {"mode": "vega-lite"}}}
+        spec.pop("$schema", None)  # A page names no network address.
+        drawn.append(Drawn(index, figure, Markup(chart_json(spec))))
+    return drawn
 
 
 def render_page(
@@ -133,13 +118,9 @@ def render_page(
     def read(name: str) -> str:
         return (folder / name).read_text(encoding="utf-8")
 
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(read),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    blocks: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True}
+    loader = jinja2.FunctionLoader(read)
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, **blocks)
     environment.filters |= {"cell": cell, "numeric": _numeric_columns}
     all_scripts = [*((vega_bundle(), DRAW) if figures else ()), *map(read, scripts)]
     # Only this package's own texts are marked as safe: scripts, style sheets, and JSON that is escaped for its place.
@@ -170,35 +151,30 @@ def cell(value: object) -> str:
 
 def _numeric_columns(table: Table) -> list[bool]:
     """Which columns hold only numbers and are aligned to the right."""
-    columns = [[row[index] for row in table.rows] for index in range(len(table.columns))]
+    columns = [[row[index] for row in table.rows if row[index] is not None] for index in range(len(table.columns))]
     return [
-        any(_is_number(value) for value in column) and all(value is None or _is_number(value) for value in column)
+        bool(column) and all(isinstance(value, numbers.Real) and not isinstance(value, bool) for value in column)
         for column in columns
     ]
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def _verdict(record: Mapping[str, Any]) -> dict[str, Any]:
     """A verdict record as the template shows it."""
     word = str(record.get("verdict", "inconclusive"))
     role = str(record.get("role", "claim"))
-    p = record.get("p_adjusted") if record.get("p_adjusted") is not None else record.get("p")
+    adjusted = record.get("p_adjusted")
     details = [
         ("effect", signed(record.get("effect"))),
         ("95 % interval", interval_in_words(record.get("interval"))),
         ("margin", margin_in_words(record.get("direction"), record.get("margin"))),
-        ("p, corrected" if record.get("p_adjusted") is not None else "p", p_in_words(p)),
+        ("p", p_in_words(record.get("p"))) if adjusted is None else ("p, corrected", p_in_words(adjusted)),
         ("replicates", cell(record.get("replicates"))),
     ]
-    kind = "primary claim" if record.get("primary") else "secondary claim" if role == "claim" else role
     return {
-        # Only known words become part of a class name.
         "word": word,
+        # Only known words become part of a class name.
         "kind_of_word": word if word in VERDICTS else "inconclusive",
-        "kind": kind,
+        "kind": "primary claim" if record.get("primary") else "secondary claim" if role == "claim" else role,
         "primary": bool(record.get("primary")),
         "claim": str(record.get("claim", "")),
         "study": str(record.get("study", "")),

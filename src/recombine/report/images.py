@@ -34,6 +34,12 @@ SHOWN = 24
 """Images per set on the page."""
 EDGE = 256
 """The longest edge of an image on the page, in pixels."""
+MARKS = {
+    True: ("right", "\N{CHECK MARK}", "right"),
+    False: ("wrong", "\N{MULTIPLICATION X}", "wrong"),
+    None: ("not judged", "", ""),
+}
+"""The word, the sign and the tone of an image, by its success."""
 
 
 def write_images(made: ImagesResult, path: str | Path) -> Path:
@@ -52,21 +58,18 @@ def write_images(made: ImagesResult, path: str | Path) -> Path:
 def render_images(made: ImagesResult) -> str:
     """The page as HTML text."""
     audit = visible(made.audit)
-    parts = [_part(number, made, audit.sets[number]) for number in range(len(audit.sets))]
-    drawn, by_part = draw_sections([part["sections"] for part in parts])
-    parts = [part | {"drawn": own} for part, own in zip(parts, by_part, strict=True)]
+    parts = [_part(number, made, finding) for number, finding in enumerate(audit.sets)]
     answers = [_answer(each) for each in audit.sets]
     if audit.relation is not None:
-        sentence, tone = audit.relation.verdict, _tone(audit.relation.plain)
-        answers.append({"name": "all sets", "sentence": sentence, "tone": tone})
+        answers.append(("all sets", audit.relation.verdict, _tone(audit.relation.plain)))
     return render_page(
         "images.html.j2",
-        figures=drawn,
+        figures=draw_sections(parts),
         styles=("audit.css", "images.css"),
         title=f"recombine audit-images: {cut(audit.pipeline, 80)}",
         question=QUESTION,
         read=_read(made),
-        answers=answers,
+        answers=[dict(zip(("name", "sentence", "tone"), each, strict=True)) for each in answers],
         sets=parts,
         facts=_facts(made),
         notes=(*audit.notes, *(f"{each.name}: {note}" for each in audit.sets for note in each.notes)),
@@ -85,18 +88,14 @@ def _part(number: int, made: ImagesResult, finding: SetFinding) -> dict[str, Any
     return part | {"sections": [section for section in sections if section is not None]}
 
 
-def _answer(finding: SetFinding) -> dict[str, str]:
+def _answer(finding: SetFinding) -> tuple[str, str, Tone]:
+    """The name of the set, the answer, and its tone."""
     if finding.judged:
         rate = f"{with_ends(finding.success)} of its images are right" if finding.success else "one prompt was judged"
-        sentence, tone = f"{rate}. {finding.relation.verdict}", _tone(finding.relation.plain)
-        return {"name": finding.name, "sentence": sentence, "tone": tone}
+        return finding.name, f"{rate}. {finding.relation.verdict}", _tone(finding.relation.plain)
     best = max((place.score.estimate for place in finding.places), default=math.nan)
     known = f"concepts can be decoded with an accuracy of up to {best:.2f}; " if math.isfinite(best) else ""
-    return {
-        "name": finding.name,
-        "sentence": f"No image was judged: {known}success is unknown.",
-        "tone": "inconclusive",
-    }
+    return finding.name, f"No image was judged: {known}success is unknown.", "inconclusive"
 
 
 def _tone(interval: object) -> Tone:
@@ -115,11 +114,8 @@ def _read(made: ImagesResult) -> str:
 def _facts(made: ImagesResult) -> dict[str, str]:
     audit = made.audit
     facts = {"pipeline": cut(audit.pipeline, 80), "kind": audit.kind, "judge": cut(audit.judge or "none", 80)}
-    facts |= {
-        name: "the pipeline's default" if value is None else str(value)
-        for name, value in audit.settings.items()
-        if name != "pipeline"
-    }
+    for name, value in audit.settings.items():
+        facts.setdefault(name, "the pipeline's default" if value is None else str(value))
     facts |= {f"combinations of {cut(each.name, 40)}": large(each.combinations) for each in audit.sets}
     return {plain(name): plain(value) for name, value in facts.items()}
 
@@ -156,18 +152,10 @@ def _picture(prompt: Prompt, number: int, answers: Judgements, folder: ImageFold
     small.save(file, form)
     source = f"data:image/{kind};base64,{base64.b64encode(file.getvalue()).decode()}"
     answer = answers.get((prompt.name, number))
-    success = None if answer is None else answer.success
-    mark, sign, tone = {
-        True: ("right", "\N{CHECK MARK}", "right"),
-        False: ("wrong", "\N{MULTIPLICATION X}", "wrong"),
-        None: ("not judged", "", ""),
-    }[success]
-    scores = answer.scores if answer is not None else ()
-    missed = [
-        question.concept
-        for question, score in zip(prompt.questions, scores, strict=False)
-        if score is not None and score < THRESHOLD
-    ]
+    success, scores = (None, ()) if answer is None else (answer.success, answer.scores)
+    mark, sign, tone = MARKS[success]
+    asked = zip(prompt.questions, scores, strict=False)
+    missed = [question.concept for question, score in asked if score is not None and score < THRESHOLD]
     texts = {"prompt": plain(prompt.text), "missed": plain(", ".join(missed))}
     return texts | {"source": source, "mark": mark, "sign": sign, "tone": tone}
 
@@ -192,10 +180,10 @@ def relation_section(finding: SetFinding) -> Section:
             "confidence, so the correlation compares prompts within a fold and may differ from the visible trend.",
         )
         figures.append(Figure("images_relation", "Decodability and success", info.caption, draw_scatter(info)))
-    joint = finding.joint
-    lead = [relation.verdict, *([joint.sentence] if joint is not None else [])]
+    lead, joint = [relation.verdict], finding.joint
     numbers = [("images that are right", with_ends(finding.success))] if finding.success is not None else []
     if joint is not None:
+        lead.append(joint.sentence)
         numbers += [
             ("all concepts right", with_ends(joint.joint)),
             ("product of the concepts' rates", with_ends(joint.product)),
@@ -216,9 +204,8 @@ def _rivals(relation: Relation) -> list[Table]:
         return []
     rows: list[tuple[object, ...]] = [("decodability", with_ends(relation.plain, sign=True), None)]
     for name in dict.fromkeys((*relation.rivals, *relation.partial)):
-        own = relation.rivals.get(name)
-        held = relation.partial.get(name)
-        shown = (None if interval is None else with_ends(interval, sign=True) for interval in (own, held))
+        intervals = (relation.rivals.get(name), relation.partial.get(name))
+        shown = (None if interval is None else with_ends(interval, sign=True) for interval in intervals)
         rows.append(("all rivals" if name == ALL else name, *shown))
     columns = ["variable", "correlation with success", "correlation of decodability, with it held constant"]
     note = (
@@ -253,14 +240,11 @@ def sites_section(finding: SetFinding) -> Section | None:
         numbers = (with_ends(place.score), place.chance, place.control, place.selectivity)
         rows.append((place.place, place.block, place.time, *numbers, text))
     columns = ["place", "block", "point", "accuracy", "chance", "shuffled labels", "selectivity", "text encoder"]
-    table = Table(
-        "At the sites chosen on validation prompts",
-        columns,
-        rows,
+    note = (
         "Accuracy is balanced over answers, on test prompts. Selectivity is accuracy minus that with shuffled labels. The last "
-        "column decodes from the text encoder alone.",
-        names=(0, 1),
+        "column decodes from the text encoder alone."
     )
+    table = Table("At the sites chosen on validation prompts", columns, rows, note, names=(0, 1))
     figure = Figure("images_sites", "What can be decoded where", info.caption, draw_matrix(info))
     return Section("What can be decoded where", figures=(figure,), tables=(table,))
 
@@ -269,17 +253,13 @@ def concepts_section(finding: SetFinding) -> Section | None:
     """One line per concept."""
     if not finding.concepts:
         return None
-    order = sorted(
-        finding.concepts,
-        key=lambda concept: (concept.success is None, concept.success.estimate if concept.success else 0),
-    )
-    several = len({concept.place for concept in order}) > 1
+    several = len({concept.place for concept in finding.concepts}) > 1
     rows = []
-    for concept in order:
+    for concept in sorted(finding.concepts, key=lambda each: each.success.estimate if each.success else math.inf):
         success = None if concept.success is None else with_ends(concept.success)
         decoded = None if math.isnan(concept.decodability) else concept.decodability
         name = (concept.place, concept.concept) if several else (concept.concept,)
         rows.append((*name, concept.prompts, concept.images or None, success, decoded))
-    columns = [*(("place",) if several else ()), "concept", "prompts", "judged images", "right", "decoded"]
+    columns = [*(["place"] if several else []), "concept", "prompts", "judged images", "right", "decoded"]
     note = "Hardest first. Right: the share of images with the concept, over prompts. Decoded: how often a probe that was fitted on other prompts finds it."
     return Section("Concepts", tables=(Table("Concepts", columns, rows, note, names=(0,)),))

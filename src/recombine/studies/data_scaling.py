@@ -189,7 +189,8 @@ class DataScaling(Study):
         )
 
     def figures(self, main: Arm, lookup: Arm) -> Iterator[Figure]:
-        from recombine.figures.study import combination_map, decodability_by_layer, lines, training_curves
+        from recombine.figures.layers import decodability_by_layer
+        from recombine.figures.study import combination_map, lines, training_curves
 
         # Sizes compare within a space only: with several spaces, the figures show the first.
         space = (self.spaces or (self.base.space,))[0]

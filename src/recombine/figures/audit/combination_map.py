@@ -11,6 +11,7 @@ import pandas as pd
 from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
+from recombine.figures.axes import colour_ends
 from recombine.figures.theme import unique_labels
 from recombine.figures.wording import cut
 from recombine.plain import plain
@@ -22,8 +23,6 @@ MOST_SLOTS = 12
 """Pairs are selected among at most this many slots."""
 PRIOR = 2.0
 """Each value has this many additional combinations with the mean score: one failure does not make it the worst value."""
-
-CELL_COLUMNS = ["row", "column", "score", "combinations", "rows", "scored", "trained"]
 
 
 class Combinations(NamedTuple):
@@ -64,14 +63,10 @@ class MapPanel(NamedTuple):
     down: MapAxis
     across: MapAxis
     cells: pd.DataFrame
-    """Columns: `CELL_COLUMNS`. One row per square that is not empty. `row` and `column` count from 0."""
+    """Columns: row, column, score, combinations, rows, scored, trained. One row per square that is not empty. `row` and
+    `column` count from 0."""
     same: bool
     """Both axes are the same slot: values of a set."""
-
-    @property
-    def cut(self) -> bool:
-        """Some values are not shown."""
-        return any(axis.values > len(axis.labels) for axis in (self.down, self.across))
 
 
 class AuditMapInfo(NamedTuple):
@@ -92,7 +87,27 @@ class AuditMapInfo(NamedTuple):
         """How to read the figure."""
         if not self.panels:
             return "No combination has a score."
-        return " ".join([self._squares(), *self._frames(), *self._order(), *self._left_out()])
+        words = [self._squares()]
+        if self.training_known:
+            what = "the combination was" if self.single else "some of these combinations were"
+            words.append(f"A frame means that {what} trained on. A square without a frame was held out.")
+        axes = [axis for panel in self.panels for axis in (panel.down, panel.across) if axis.slot]
+        if not all(axis.ordered for axis in axes):
+            numbers = "; numbers are in their order" if any(axis.ordered for axis in axes) else ""
+            words.append(f"Values are sorted from the lowest mean to the highest{numbers}.")
+        short = {axis.slot: axis for axis in axes if axis.values > len(axis.labels)}
+        if short:
+            many = [f"{len(axis.labels)} of {axis.values:,} {cut(name, 40)}" for name, axis in short.items()]
+            words.append(
+                f"The map shows {' and '.join(many)}: one half has the lowest scores (values with few combinations count "
+                "less), the other half occurs in most combinations."
+            )
+        if self.pairs > len(self.panels):
+            words.append(
+                f"{len(self.panels)} of {self.pairs:,} pairs of slots are shown: those with most held-out pairs of "
+                "values, then those whose squares differ most."
+            )
+        return " ".join(words)
 
     def _squares(self) -> str:
         mean = f"mean {self.score}"
@@ -104,42 +119,6 @@ class AuditMapInfo(NamedTuple):
         text = f"Each square represents all combinations that contain two values, coloured by their {mean}. {bright}"
         if any(panel.same for panel in self.panels):
             text += " On the diagonal: all combinations that contain one value."
-        return text
-
-    def _frames(self) -> list[str]:
-        if not self.training_known:
-            return []
-        what = "the combination was" if self.single else "some of these combinations were"
-        return [f"A frame means that {what} trained on. A square without a frame was held out."]
-
-    def _order(self) -> list[str]:
-        axes = [axis for panel in self.panels for axis in (panel.down, panel.across) if axis.slot]
-        if all(axis.ordered for axis in axes):
-            return []
-        numbers = "; numbers are in their order" if any(axis.ordered for axis in axes) else ""
-        return [f"Values are sorted from the lowest mean to the highest{numbers}."]
-
-    def _left_out(self) -> list[str]:
-        text = []
-        short = {
-            axis.slot: axis
-            for panel in self.panels
-            for axis in (panel.down, panel.across)
-            if axis.values > len(axis.labels)
-        }
-        if short:
-            many = " and ".join(
-                f"{len(axis.labels)} of {axis.values:,} {cut(name, 40)}" for name, axis in short.items()
-            )
-            text.append(
-                f"The map shows {many}: one half has the lowest scores (values with few combinations count less), the "
-                "other half occurs in most combinations."
-            )
-        if self.pairs > len(self.panels):
-            text.append(
-                f"{len(self.panels)} of {self.pairs:,} pairs of slots are shown: those with most held-out pairs of "
-                "values, then those whose squares differ most."
-            )
         return text
 
 
@@ -158,24 +137,22 @@ def audit_map_info(
     """
     scored = np.isfinite(combinations.score)
     holds = _holding(combinations)
-    means = _means(combinations, holds, scored)
+    held, scores = holds[np.nonzero(scored)[0]], combinations.score[scored]
+    overall = float(scores.mean()) if len(scores) else 0.0
+    means = _Means(holds.sum(0), held.sum(0), held.T @ scores, overall)
     every = _pairs(combinations, holds)
     pairs = _among(every, combinations, means)
     axes = {slot: _chosen(combinations, means, slot) for pair in pairs for slot in pair if slot is not None}
     panels = [_panel(combinations, holds, scored, axes, *pair) for pair in pairs]
     panels = [panel for panel in panels if len(panel.cells)]
     shown = sorted(panels, key=_worth, reverse=True)[:MOST_PANELS] if len(panels) > MOST_PANELS else panels
-    values = combinations.score[scored]
-    ends = domain or ((float(values.min()), float(values.max())) if len(values) else (0.0, 1.0))
-    if ends[0] == ends[1]:
-        ends = (ends[0] - 0.5, ends[1] + 0.5)
     two = bool(((combinations.rows >= 0).sum(1) == 2).all())
     return AuditMapInfo(
         panels=tuple(shown),
         pairs=len(every),
         single=two and len(every) == 1 and every[0][0] != every[0][1],
         training_known=combinations.trained is not None,
-        domain=ends,
+        domain=colour_ends(combinations.score.tolist(), domain),
         score=cut(plain(score), 40),
     )
 
@@ -208,39 +185,29 @@ class _Means(NamedTuple):
     total: Float[np.ndarray, " atom"]
     overall: float
 
-    def mean(self, number: np.ndarray, total: np.ndarray) -> np.ndarray:
-        """Shrunken means: a value in few combinations is close to the overall mean."""
+    def mean(self, groups: np.ndarray | None = None) -> np.ndarray:
+        """Shrunken means of atoms, or of groups of them: one of few combinations is close to the overall mean."""
+        number, total = self.number, self.total
+        if groups is not None:
+            number, total = np.bincount(groups, number), np.bincount(groups, total)
         return (total + PRIOR * self.overall) / (number + PRIOR)
-
-
-def _means(combinations: Combinations, holds: sparse.csr_array, scored: Bool[np.ndarray, " cell"]) -> _Means:
-    score = combinations.score[scored]
-    held = holds[np.nonzero(scored)[0]]
-    overall = float(score.mean()) if len(score) else 0.0
-    return _Means(holds.sum(0), held.sum(0), held.T @ score, overall)
 
 
 def _among(
     pairs: list[tuple[int, int | None]], combinations: Combinations, means: _Means
 ) -> list[tuple[int, int | None]]:
     """The pairs of the slots whose values differ most; all pairs unless there are very many slots."""
-    mean = means.mean(means.number, means.total)
+    mean = means.mean()
     spread = [float(np.ptp(mean[combinations.slot == slot])) for slot in range(len(combinations.slots))]
     kept = set(np.argsort(spread)[::-1][:MOST_SLOTS].tolist())
     return [pair for pair in pairs if pair[0] in kept and (pair[1] is None or pair[1] in kept)]
 
 
-class _Axis(NamedTuple):
-    atoms: Int[np.ndarray, " n"]
-    axis: MapAxis
-
-
-def _chosen(combinations: Combinations, means: _Means, slot: int) -> _Axis:
+def _chosen(combinations: Combinations, means: _Means, slot: int) -> tuple[Int[np.ndarray, " n"], MapAxis]:
     """The atoms of a slot that are shown, in order."""
-    atoms = np.nonzero(combinations.slot == slot)[0]
-    mean = means.mean(means.number, means.total)
-    kept = atoms
+    kept = atoms = np.nonzero(combinations.slot == slot)[0]
     if len(atoms) > MOST:
+        mean = means.mean()
         worst = atoms[np.lexsort((-means.number[atoms], mean[atoms]))]
         frequent = atoms[np.lexsort((mean[atoms], -means.seen[atoms]))]
         picked = dict.fromkeys(worst[: MOST // 2].tolist())
@@ -250,13 +217,11 @@ def _chosen(combinations: Combinations, means: _Means, slot: int) -> _Axis:
     numbers = [_as_number(name) for name in names]
     ordered = all(math.isfinite(number) for number in numbers)
     # A value that can fill two slots has the same rank in both.
-    value = combinations.value
-    both = means.mean(np.bincount(value, means.number), np.bincount(value, means.total))
-    rank = numbers if ordered else both[value[kept]].tolist()
+    rank = numbers if ordered else means.mean(combinations.value)[combinations.value[kept]].tolist()
     order = sorted(range(len(kept)), key=lambda index: (rank[index], names[index]))
     labels = unique_labels([cut(plain(names[index])) for index in order])
     name = cut(plain(combinations.slots[slot]))
-    return _Axis(kept[order], MapAxis(name, tuple(labels), len(atoms), ordered))
+    return kept[order], MapAxis(name, tuple(labels), len(atoms), ordered)
 
 
 def _as_number(name: str) -> float:
@@ -270,14 +235,16 @@ def _panel(
     combinations: Combinations,
     holds: sparse.csr_array,
     scored: Bool[np.ndarray, " cell"],
-    axes: dict[int, _Axis],
+    axes: dict[int, tuple[np.ndarray, MapAxis]],
     down: int,
     across: int | None,
 ) -> MapPanel:
-    rows = axes[down]
-    columns = None if across is None else axes[across]
-    first = holds[:, rows.atoms]
-    second = sparse.csr_array(np.ones((len(scored), 1))) if columns is None else holds[:, columns.atoms]
+    atoms, rows = axes[down]
+    first = holds[:, atoms]
+    second, columns = sparse.csr_array(np.ones((len(scored), 1))), MapAxis("", ("",), 1, True)
+    if across is not None:
+        atoms, columns = axes[across]
+        second = holds[:, atoms]
 
     def together(weight: np.ndarray) -> np.ndarray:
         return (first.T @ sparse.diags_array(weight.astype(float)) @ second).toarray()
@@ -287,7 +254,7 @@ def _panel(
     count, seen = together(np.where(scored, combinations.repeats, 0)), together(trained)
     inside = (number > 0) | (seen > 0)
     if down == across:
-        inside &= np.tri(len(rows.atoms), dtype=bool)
+        inside &= np.tri(len(rows.labels), dtype=bool)
     row, column = np.nonzero(inside)
     with np.errstate(invalid="ignore"):
         mean = (total / number)[row, column]
@@ -300,11 +267,9 @@ def _panel(
             "rows": count[row, column].astype(int),
             "scored": number[row, column] > 0,
             "trained": seen[row, column] > 0,
-        },
-        columns=CELL_COLUMNS,
+        }
     )
-    other = MapAxis("", ("",), 1, True) if columns is None else columns.axis
-    return MapPanel(rows.axis, other, cells, down == across)
+    return MapPanel(rows, columns, cells, down == across)
 
 
 def _worth(panel: MapPanel) -> tuple[int, float]:

@@ -9,18 +9,8 @@ import numpy as np
 import pandas as pd
 from altair.typing import ChartType
 
-from recombine.figures.audit.combination_map import AuditMapInfo, MapAxis, MapPanel
-from recombine.figures.theme import (
-    INK,
-    TRAINED,
-    WIDTH,
-    message_chart,
-    quality_colour,
-    side_by_side,
-    themed,
-    unique_labels,
-    values,
-)
+from recombine.figures.audit.combination_map import AuditMapInfo, MapPanel
+from recombine.figures.theme import INK, TRAINED, WIDTH, message_chart, panelled, quality_colour, unique_labels, values
 from recombine.figures.wording import number as in_words
 
 LETTER = 6.8
@@ -39,26 +29,23 @@ def draw_audit_map(info: AuditMapInfo) -> ChartType:
     if not info.panels:
         return message_chart("No combination has a score: there is no map to show.")
     across, step = _layout(info)
-    panels = [_panel(info, panel, step) for panel in info.panels]
-    return themed(side_by_side(panels, across, BETWEEN), f"Mean {info.score} of combinations by their values")
-
-
-def _names(axis: MapAxis) -> float:
-    return min(max(len(label) for label in axis.labels) * LETTER + 8, NAMES)
+    description = f"Mean {info.score} of combinations by their values"
+    return panelled(lambda panel, _: _panel(info, panel, step), info.panels, across, BETWEEN, description)
 
 
 def _layout(info: AuditMapInfo) -> tuple[int, float]:
     """The number of maps side by side, and the distance between squares."""
     columns = max(len(panel.across.labels) for panel in info.panels)
-    names = max(_names(panel.down) for panel in info.panels) + 26
-    for across in range(min(len(info.panels), 3), 0, -1):
-        room = (WIDTH + 60 - BETWEEN * (across - 1)) / across - names
-        if across == 1 or room / columns >= 22:
-            largest = LARGEST if across == 1 else 34.0
-            # A long map has smaller squares, so that it fits the screen.
-            rows = max(len(panel.down.labels) for panel in info.panels)
-            return across, min(max(room / columns, SMALLEST), largest, max(TALLEST / rows, 22.0))
-    return 1, SMALLEST
+    rows = max(len(panel.down.labels) for panel in info.panels)
+    longest = max(len(label) for panel in info.panels for label in panel.down.labels)
+    names = min(longest * LETTER + 8, NAMES) + 26
+    room = {
+        count: (WIDTH + 60 - BETWEEN * (count - 1)) / count - names for count in (3, 2, 1) if count <= len(info.panels)
+    }
+    across = next((count for count, width in room.items() if width / columns >= 22), 1)
+    # A long map has smaller squares, so that it fits the screen.
+    largest = min(LARGEST if across == 1 else 34.0, max(TALLEST / rows, 22.0))
+    return across, min(max(room[across] / columns, SMALLEST), largest)
 
 
 def _panel(info: AuditMapInfo, panel: MapPanel, step: float) -> ChartType:
@@ -95,43 +82,23 @@ def _panel(info: AuditMapInfo, panel: MapPanel, step: float) -> ChartType:
 def _frames(base: alt.Chart, step: float) -> alt.Chart:
     """A frame around trained combinations, in the gap between squares."""
     scale = alt.Scale(domain=list(FRAMES), range=[TRAINED, "transparent"])
-    legend = alt.Legend(
-        title=None,
-        orient="top",
-        direction="horizontal",
-        symbolType="square",
-        symbolSize=190,
-        symbolStrokeWidth=2.2,
-        values=[FRAMES[0]],
-        offset=10,
-    )
-    stroke = alt.Stroke("frame:N", scale=scale, sort=None, legend=legend)
-    side = step * (1 - GAP / 2)
-    mark = base.mark_point(
-        shape="square", size=side**2, strokeWidth=min(2.2, max(1.4, step / 15)), fill="transparent", opacity=1
-    )
-    return mark.encode(stroke=stroke)
+    symbol: dict[str, Any] = {"symbolType": "square", "symbolSize": 190, "symbolStrokeWidth": 2.2}
+    legend = alt.Legend(title=None, orient="top", direction="horizontal", values=[FRAMES[0]], offset=10, **symbol)
+    size, width = (step * (1 - GAP / 2)) ** 2, min(2.2, max(1.4, step / 15))
+    mark = base.mark_point(shape="square", size=size, strokeWidth=width, fill="transparent", opacity=1)
+    return mark.encode(stroke=alt.Stroke("frame:N", scale=scale, sort=None, legend=legend))
 
 
 def _axes(panel: MapPanel, step: float) -> tuple[alt.X, alt.Y]:
     # If most squares are missing, lines lead from the names to the existing ones.
     sparse = len(panel.cells) < 0.4 * len(panel.down.labels) * len(panel.across.labels)
     plain: dict[str, Any] = {"ticks": False, "domain": False, "grid": sparse, "labelPadding": 5, "zindex": 0}
-    size: dict[str, Any] = {"labelFontSize": 13 if step >= 20 else 11}
+    plain |= {"labelFontSize": 13 if step >= 20 else 11, "labelLimit": NAMES, "titleLimit": 400, "labelOverlap": False}
     flat = max(len(label) for label in panel.across.labels) * 7 <= step
-    across = alt.Axis(
-        orient="top",
-        labelAngle=0 if flat else -50,
-        labelAlign="center" if flat else "left",
-        labelLimit=NAMES,
-        titleLimit=400,
-        labelOverlap=False,
-        **size,
-        **plain,
-    )
+    turned: dict[str, Any] = {"labelAngle": 0 if flat else -50, "labelAlign": "center" if flat else "left"}
+    across, down = alt.Axis(orient="top", **turned, **plain), alt.Axis(**plain)
     gaps: dict[str, Any] = {"paddingInner": GAP, "paddingOuter": GAP / 2}
     x = alt.X("across:N", sort=None, title=panel.across.slot or None, axis=across)
-    down = alt.Axis(labelLimit=NAMES, labelOverlap=False, titleLimit=400, **size, **plain)
     y = alt.Y("down:N", sort=None, title=panel.down.slot or None, axis=down)
     return x.scale(domain=list(panel.across.labels), **gaps), y.scale(domain=list(panel.down.labels), **gaps)
 

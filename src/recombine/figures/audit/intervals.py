@@ -13,7 +13,7 @@ from altair.typing import ChartType
 from recombine.figures.axes import extent, finite
 from recombine.figures.palette import NOTE, RULE
 from recombine.figures.theme import TRAINED, WIDTH, message_chart, row_axis, themed, tooltips, unique_labels, values
-from recombine.figures.wording import cut, number as in_words, signed
+from recombine.figures.wording import cut, number as in_words, sentences, signed
 from recombine.plain import plain
 
 SHORT = 46
@@ -48,24 +48,7 @@ class IntervalsInfo(NamedTuple):
     """Draw a line at zero."""
     title: str
     """The title of the axis."""
-    lead: str
-    """The first sentences of the caption."""
-
-    @property
-    def caption(self) -> str:
-        """How to read the figure."""
-        words = [self.lead] if self.lead else []
-        if self.rows["low"].notna().any():
-            words.append("Points are estimates, bars are 95 % intervals.")
-        missing = int(self.rows["low"].isna().sum())
-        if missing:
-            words.append(
-                "A point without a bar has no interval." if missing < len(self.rows) else "There are no intervals."
-            )
-        low, high = self.domain
-        if (self.rows["low"] < low).any() or (self.rows["high"] > high).any():
-            words.append("Bars that extend beyond the axis are cut off.")
-        return " ".join(words)
+    caption: str
 
 
 def intervals_info(
@@ -90,27 +73,33 @@ def intervals_info(
     """
     kept = [row for row in rows if math.isfinite(row.estimate)]
     to_text = signed if zero else in_words
-    frame = pd.DataFrame(
-        [
-            (cut(plain(row.name), SHORT), cut(plain(row.name)), *row[1:4], cut(plain(row.note), 60), row.colour)
-            for row in kept
-        ],
-        columns=COLUMNS[:-1],
-    ).astype({"estimate": float, "low": float, "high": float})
-    frame = frame.assign(label=unique_labels(list(frame["label"])), text=[_interval(to_text, row) for row in kept])
+    labels = unique_labels([cut(plain(row.name), SHORT) for row in kept])
+    cells = [
+        (label, cut(plain(row.name)), *row[1:4], cut(plain(row.note), 60), row.colour, _interval(to_text, row))
+        for label, row in zip(labels, kept, strict=True)
+    ]
+    frame = pd.DataFrame(cells, columns=COLUMNS).astype({"estimate": float, "low": float, "high": float})
     seen = [*frame["estimate"], *([0.0] if zero else [])]
     bars = finite([*frame["low"], *frame["high"]])
     wild = bars and max(bars) - min(bars) > WILD * (max(seen) - min(seen))
     ends = extent(seen, bars) if wild and max(seen) > min(seen) else extent([*seen, *bars])
     if domain is not None and all(domain[0] <= value <= domain[1] for value in seen):
         ends = domain
-    return IntervalsInfo(frame, ends, zero, cut(plain(title), 60), lead)
+    missing = frame["low"].isna()
+    beyond = (frame["low"] < ends[0]).any() or (frame["high"] > ends[1]).any()
+    caption = sentences(
+        lead,
+        "" if missing.all() else "Points are estimates, bars are 95 % intervals.",
+        "A point without a bar has no interval." if missing.any() and not missing.all() else "",
+        "There are no intervals." if len(frame) and missing.all() else "",
+        "Bars that extend beyond the axis are cut off." if beyond else "",
+    )
+    return IntervalsInfo(frame, ends, zero, cut(plain(title), 60), caption)
 
 
 def _interval(to_text: Any, row: IntervalRow) -> str:
-    ends = finite([row.low, row.high])
-    text = to_text(row.estimate)
-    return f"{text} [{to_text(row.low)}, {to_text(row.high)}]" if len(ends) == 2 else f"{text}, no interval"
+    known = math.isfinite(row.low) and math.isfinite(row.high)
+    return to_text(row.estimate) + (f" [{to_text(row.low)}, {to_text(row.high)}]" if known else ", no interval")
 
 
 def draw_intervals(info: IntervalsInfo) -> ChartType:
@@ -136,19 +125,14 @@ def draw_intervals(info: IntervalsInfo) -> ChartType:
     tooltip = tooltips({"whole:N": "name", "text:N": "estimate", "note:N": "note"})
     base = alt.Chart(values(frame)).encode(y=y, color=colour, tooltip=tooltip)
     bars = alt.Chart(values(frame[frame["low"].notna()])).encode(y=y, color=colour, tooltip=tooltip)
+    aside = base.encode(x=alt.value("width"), color=alt.value(NOTE))
     layers: list[alt.Chart] = []
     if info.zero and low <= 0 <= high:
         line = alt.Chart(alt.InlineData(values=[{"shown": 0}])).mark_rule(color=RULE, strokeWidth=1.5)
         layers.append(line.encode(x=x))
-    layers += [
-        bars.mark_rule(strokeWidth=3).encode(x=alt.X("start:Q", scale=scale), x2="end:Q"),
-        base.mark_point(filled=True, size=120, opacity=1).encode(x=x),
-        *(
-            base.mark_text(align="left", dx=dx, fontSize=13, limit=240).encode(
-                x=alt.value("width"), text=f"{column}:N", color=alt.value(NOTE)
-            )
-            for column, dx in (("text", 16), ("note", round(texts)))
-        ),
-    ]
+    layers.append(bars.mark_rule(strokeWidth=3).encode(x=alt.X("start:Q", scale=scale), x2="end:Q"))
+    layers.append(base.mark_point(filled=True, size=120, opacity=1).encode(x=x))
+    for column, dx in (("text", 16), ("note", round(texts))):
+        layers.append(aside.mark_text(align="left", dx=dx, fontSize=13, limit=240).encode(text=f"{column}:N"))
     chart = alt.layer(*layers).properties(width=width, height=STEP * len(frame))
     return themed(chart, f"Estimates with intervals: {info.title}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,19 +12,9 @@ import pandas as pd
 from altair.typing import ChartType
 
 from recombine.figures.axes import finite
-from recombine.figures.palette import CONTROL_DASHES, NOTE, SOLID, Style, colour_by, dash_by
-from recombine.figures.theme import (
-    CONTROL,
-    TRAINED,
-    WIDTH,
-    message_chart,
-    side_by_side,
-    themed,
-    tooltips,
-    unique_labels,
-    values,
-)
-from recombine.figures.wording import cut
+from recombine.figures.palette import CONTROL_DASHES, NOTE, Style, stroke_by
+from recombine.figures.theme import CONTROL, TRAINED, WIDTH, message_chart, panelled, tooltips, unique_labels, values
+from recombine.figures.wording import cut, sentences
 from recombine.plain import plain
 
 MOST_LAYERS = 24
@@ -31,9 +22,15 @@ MOST_LAYERS = 24
 MOST_FACTORS = 9
 ACCURACY, TASK, CHANCE = "accuracy", "control task", "chance"
 STYLES = (
-    Style("accuracy", ACCURACY, TRAINED, SOLID),
+    Style("accuracy", ACCURACY, TRAINED),
     Style("control", TASK, CONTROL, CONTROL_DASHES[0]),
     Style("chance", CHANCE, NOTE, CONTROL_DASHES[1]),
+)
+CAPTION = (
+    "Accuracy of a linear probe for each factor at each layer, on combinations that the probe was not fitted on. Each "
+    "value has the same weight. Bars are 95 % intervals. Control task: the same probe, fitted to values assigned to "
+    "combinations at random. It shows how well a layer identifies single combinations. The ringed layer was chosen on "
+    "combinations other than those it is scored on."
 )
 GAP = 34
 COLUMNS = ["layer", "factor", "accuracy", "low", "high", "control", "chance", "chosen"]
@@ -60,25 +57,7 @@ class AuditLayersInfo(NamedTuple):
     rows: pd.DataFrame
     """Columns: `COLUMNS`. One row per factor and layer that is shown."""
     domain: tuple[float, float]
-    every: tuple[int, int]
-    """Number of layers and of factors, shown or not."""
-
-    @property
-    def caption(self) -> str:
-        """How to read the figure."""
-        text = (
-            "Accuracy of a linear probe for each factor at each layer, on combinations that the probe was not fitted on. "
-            "Each value has the same weight. Bars are 95 % intervals. Control task: the same probe, fitted to values "
-            "assigned to combinations at random. It shows how well a layer identifies single combinations. The ringed "
-            "layer was chosen on combinations other than those it is scored on."
-        )
-        if self.every[0] > len(self.layers):
-            text += (
-                f" {len(self.layers)} of {self.every[0]:,} layers are shown, including the best layer of each factor."
-            )
-        if self.every[1] > len(self.factors):
-            text += f" {len(self.factors)} of {self.every[1]:,} factors are shown: those with the lowest accuracy."
-        return text
+    caption: str
 
 
 def audit_layers_info(rows: Sequence[LayerRow], chosen: Mapping[str, str] | None = None) -> AuditLayersInfo:
@@ -113,13 +92,10 @@ def audit_layers_info(rows: Sequence[LayerRow], chosen: Mapping[str, str] | None
     ]
     frame = pd.DataFrame(kept, columns=COLUMNS)
     seen = [0.0, 1.0, *finite([*frame["accuracy"], *frame["control"]])]
-    return AuditLayersInfo(
-        layers=tuple(named.values()),
-        factors=tuple(titled.values()),
-        rows=frame,
-        domain=(min(seen), max(seen)),
-        every=(len(layers), len(factors)),
-    )
+    fewer = f"{len(few)} of {len(layers):,} layers are shown, including the best layer of each factor."
+    lowest = f"{len(some)} of {len(factors):,} factors are shown: those with the lowest accuracy."
+    caption = sentences(CAPTION, fewer if len(few) < len(layers) else "", lowest if len(some) < len(factors) else "")
+    return AuditLayersInfo(tuple(named.values()), tuple(titled.values()), frame, (min(seen), max(seen)), caption)
 
 
 def draw_audit_layers(info: AuditLayersInfo) -> ChartType:
@@ -127,19 +103,14 @@ def draw_audit_layers(info: AuditLayersInfo) -> ChartType:
     if not len(info.rows):
         return message_chart("No layer was probed.")
     across = min(len(info.factors), 3 if len(info.layers) <= 12 else 2)
-    width = (WIDTH - 20 - GAP * (across - 1)) / across
-    width = min(width, max(70.0 * len(info.layers), 240.0))
-    panels = [_panel(info, name, width, index % across == 0) for index, name in enumerate(info.factors)]
-    return themed(
-        side_by_side(panels, across, GAP),
-        "Accuracy of linear probes for each factor at each layer, with control task and chance",
-    )
+    width = min((WIDTH - 20 - GAP * (across - 1)) / across, max(70.0 * len(info.layers), 240.0))
+    description = "Accuracy of linear probes for each factor at each layer, with control task and chance"
+    return panelled(functools.partial(_panel, info, width), info.factors, across, GAP, description)
 
 
-def _panel(info: AuditLayersInfo, name: str, width: float, first: bool) -> ChartType:
+def _panel(info: AuditLayersInfo, width: float, name: str, first: bool) -> ChartType:
     here = info.rows[info.rows["factor"] == name]
-    longest = max(len(layer) for layer in info.layers) * 6.8
-    flat = longest <= width / len(info.layers)
+    flat = max(len(layer) for layer in info.layers) * 6.8 <= width / len(info.layers)
     axis = alt.Axis(labelAngle=0 if flat else -50, grid=False, labelLimit=130, labelOverlap=False)
     x = alt.X("layer:N", sort=None, title=None, axis=axis)
     x = x.scale(type="point", padding=0.35, domain=list(info.layers))
@@ -147,7 +118,7 @@ def _panel(info: AuditLayersInfo, name: str, width: float, first: bool) -> Chart
     title = "accuracy" if first else None
     y = alt.Y("value:Q", scale=scale, title=title, axis=alt.Axis(format=".2~f", tickCount=6, labels=first))
     legend = alt.Legend(title=None, orient="top", symbolType="stroke", symbolSize=420, columnPadding=22, offset=14)
-    colour, dash = colour_by(STYLES, legend), dash_by(STYLES, legend)
+    colour, dash = stroke_by(STYLES, legend)
     long = pd.concat([here.assign(series=style.name, value=here[style.key]) for style in STYLES])
     points = here.assign(series=ACCURACY, value=here["accuracy"])
     numbers = {"accuracy:Q": ACCURACY, "low:Q": "interval from", "high:Q": "to"}

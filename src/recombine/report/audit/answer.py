@@ -21,25 +21,19 @@ class Answer(NamedTuple):
     tone: Tone
 
 
-def with_ends(interval: Interval | None, *, sign: bool = False) -> str:
+def with_ends(interval: Interval | None, *, sign: bool = False, digits: int = 2) -> str:
     """An estimate with its interval: 0.90 [0.85, 0.94]."""
     if interval is None:
         return "no interval"
     form = signed if sign else number
-    return f"{form(interval.estimate)} [{form(interval.low)}, {form(interval.high)}]"
+    return f"{form(interval.estimate, digits)} [{form(interval.low, digits)}, {form(interval.high, digits)}]"
 
 
 def answer(finding: ScoreFinding) -> Answer:
-    """Does the model recombine?
-
-    Args:
-        finding: The findings of one score.
-
-    Returns:
-        The sentence of the first rule that decides it, otherwise what is known and what is missing.
-    """
+    """Does the model recombine? The sentence of the first rule that decides it, or what is known and what is missing."""
     rules = {advice.rule: advice for advice in finding.advice}
-    mean = {stratum.name: stratum.score.estimate for stratum in _strata(finding) if stratum.score is not None}
+    strata = () if finding.gap is None else finding.gap.strata
+    mean = {stratum.name: stratum.score.estimate for stratum in strata if stratum.score is not None}
     trained, met, unmet = (number(mean.get(name)) for name in (TRAINED, MET, UNMET))
     if "memorises" in rules:
         return Answer(
@@ -50,7 +44,7 @@ def answer(finding: ScoreFinding) -> Answer:
     if "collect-pairs" in rules:
         return Answer(_pairs("composes" in rules, MET in mean, trained, met, unmet), "contradicted")
     if "coverage-fine-model-limit" in rules:
-        return Answer(_limit(finding, trained, met), "contradicted")
+        return Answer(_limit(finding, strata, trained, met), "contradicted")
     if "composes" in rules:
         return Answer(rules["composes"].sentence, "supported")
     if "undecided" in rules and finding.gap is not None:
@@ -64,10 +58,6 @@ def answer(finding: ScoreFinding) -> Answer:
     return _without_training(finding, rules)
 
 
-def _strata(finding: ScoreFinding) -> tuple[Stratum, ...]:
-    return () if finding.gap is None else finding.gap.strata
-
-
 def _pairs(composes: bool, met_some: bool, trained: str, met: str, unmet: str) -> str:
     if composes and met_some:
         return (
@@ -78,8 +68,8 @@ def _pairs(composes: bool, met_some: bool, trained: str, met: str, unmet: str) -
     return f"It fails if two values never met in training: {unmet}, compared with {other}."
 
 
-def _limit(finding: ScoreFinding, trained: str, met: str) -> str:
-    known = next((stratum.score for stratum in _strata(finding) if stratum.name == TRAINED), None)
+def _limit(finding: ScoreFinding, strata: tuple[Stratum, ...], trained: str, met: str) -> str:
+    known = next((stratum.score for stratum in strata if stratum.name == TRAINED), None)
     if known is not None and known.high < LOW and finding.overall is not None and finding.overall.high < LOW:
         return (
             f"It fails even on trained combinations ({trained}; {number(finding.overall.estimate)} over all "
@@ -95,13 +85,11 @@ def _without_training(finding: ScoreFinding, rules: dict[str, Advice]) -> Answer
         if finding.overall is not None
         else "A single combination was scored"
     )
-    missing = (
-        "whether it recombines or memorises is unknown, because no training combinations were given"
-        if finding.gap is None
-        else "whether it recombines or memorises is unknown, because trained and held-out combinations were not both scored"
-        if "one-side-only" in rules
-        else "no rule decides whether it recombines"
-    )
+    missing = "no rule decides whether it recombines"
+    if finding.gap is None or "one-side-only" in rules:
+        sides = "trained and held-out combinations were not both scored"
+        reason = "no training combinations were given" if finding.gap is None else sides
+        missing = f"whether it recombines or memorises is unknown, because {reason}"
     if "solved" in rules:
         return Answer(f"It solves all combinations: {known[0].lower()}{known[1:]}; {missing}.", "supported")
     tone: Tone = "contradicted" if {"low-everywhere", "part-not-learned"} & set(rules) else "inconclusive"

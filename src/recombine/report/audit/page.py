@@ -9,7 +9,6 @@ from typing import Any
 from recombine.audit.cells import Cells
 from recombine.audit.findings import Advice, Audit
 from recombine.audit.wording import counted, large
-from recombine.errors import BadInput
 from recombine.figures.files import write_whole
 from recombine.figures.wording import cut
 from recombine.plain import plain
@@ -31,9 +30,6 @@ def write_audit(audit: Audit, cells: Cells, path: str | Path) -> Path:
     Returns:
         The path of the file.
     """
-    path = Path(path)
-    if path.is_dir():
-        raise BadInput(f"{path} is a folder.", fix=f"name a file, for example {path / 'audit.html'}")
     return write_whole(path, render_audit(audit, cells))
 
 
@@ -42,11 +38,9 @@ def render_audit(audit: Audit, cells: Cells) -> str:
     # Write out invisible characters in names from data. The template escapes markup.
     audit, cells = visible(audit), visible(cells)
     scores = [_score(audit, cells, index) for index in range(len(audit.scores))]
-    drawn, by_score = draw_sections([score["sections"] for score in scores])
-    scores = [score | {"drawn": own} for score, own in zip(scores, by_score, strict=True)]
     return render_page(
         "audit.html.j2",
-        figures=drawn,
+        figures=draw_sections(scores),
         styles=("audit.css",),
         scripts=("copy.js",),
         title=f"recombine audit: {cut(Path(audit.source).name or 'a table', 80)}",
@@ -77,12 +71,8 @@ def visible(value: Any) -> Any:
 def _score(audit: Audit, cells: Cells, index: int) -> dict[str, Any]:
     """What the template shows of one score, without the drawn figures."""
     finding = audit.scores[index]
-    sections = [
-        map_section(finding, cells, index),
-        strata_section(finding, cells, index),
-        parts_section(finding),
-        inside_section(finding),
-    ]
+    sections = [map_section(finding, cells, index), strata_section(finding, cells, index)]
+    sections += [parts_section(finding), inside_section(finding)]
     # The name is the HTML id of the table of combinations.
     items = [
         {"advice": advice, "collect": _collect(advice, cells), "name": f"collect-{index + 1}-{number}"}
@@ -112,10 +102,8 @@ def _collect(advice: Advice, cells: Cells) -> Table | None:
 
 def _read(audit: Audit) -> str:
     levels = " \N{MULTIPLICATION SIGN} ".join(f"{number:,} {cut(name, 40)}" for name, number in audit.factors.items())
-    return (
-        f"{counted(audit.rows, 'row')}; {audit.combinations:,} of {large(audit.space_size)} possible combinations "
-        f"scored ({levels})."
-    )
+    scored = f"{audit.combinations:,} of {large(audit.space_size)} possible combinations scored"
+    return f"{counted(audit.rows, 'row')}; {scored} ({levels})."
 
 
 def _facts(audit: Audit) -> dict[str, str]:

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,15 @@ from recombine.stats.intervals import Interval
 
 LINKS = {"identity": "sums", "logit": "log odds", "log": "logarithms"}
 SCALES = {"identity": "the score", "logit": "log odds", "log": "log chance"}
+FORESTS = {
+    "parts": ("Hardest parts", "How far each value lies below the average of its factor"),
+    "pairs": ("Hardest pairs, beyond their parts", "How far each pair lies below the sum of its two values' effects"),
+    "easy-pairs": (
+        "Pairs that score better than their parts predict",
+        "How far each pair lies above the sum of its two values' effects; it may be memorised",
+    ),
+}
+"""Titles and captions of the figures of deviations."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,13 +56,13 @@ class Section:
     """The section of docs/methods-audit.md."""
 
 
-def draw_sections(groups: Sequence[Sequence[Section]]) -> tuple[list[Drawn], list[tuple[tuple[Drawn, ...], ...]]]:
-    """All figures of a page, numbered, and the same figures by group of sections and section."""
-    drawn = drawn_figures([figure for sections in groups for section in sections for figure in section.figures])
+def draw_sections(parts: Sequence[dict[str, Any]]) -> list[Drawn]:
+    """All figures of a page, numbered. Each part of the page gets the figures of its `sections` as `drawn`."""
+    drawn = drawn_figures([figure for part in parts for section in part["sections"] for figure in section.figures])
     rest = iter(drawn)
-    return drawn, [
-        tuple(tuple(itertools.islice(rest, len(section.figures))) for section in sections) for sections in groups
-    ]
+    for part in parts:
+        part["drawn"] = [list(itertools.islice(rest, len(section.figures))) for section in part["sections"]]
+    return drawn
 
 
 def map_section(finding: ScoreFinding, cells: Cells, index: int) -> Section:
@@ -72,13 +82,8 @@ def map_section(finding: ScoreFinding, cells: Cells, index: int) -> Section:
     )
     info = audit_map_info(combinations, finding.score, domain=(0.0, 1.0) if _share(score) else None)
     lowest = [(each.name, each.score, each.rows) for each in finding.lowest]
-    table = Table(
-        "Lowest scores",
-        ["combination", "mean", "rows"],
-        lowest,
-        "Raw means, neither shrunken nor tested. Ties are broken by the number of rows.",
-        names=(0,),
-    )
+    note = "Raw means, neither shrunken nor tested. Ties are broken by the number of rows."
+    table = Table("Lowest scores", ["combination", "mean", "rows"], lowest, note, names=(0,))
     return Section(
         "Map of the combination space",
         figures=(Figure("audit_map", "Map of the combination space", info.caption, draw_audit_map(info)),),
@@ -105,12 +110,9 @@ def strata_section(finding: ScoreFinding, cells: Cells, index: int) -> Section |
         domain=(0.0, 1.0) if _share(score) else None,
         lead="Mean scores of combinations by what training covers of them; each combination counts once.",
     )
+    gaps = {"trained minus held out": gap.raw, "the same with parts held constant": gap.adjusted}
     numbers = [("all scored combinations", with_ends(finding.overall))]
-    numbers += [
-        (name, with_ends(interval, sign=True))
-        for name, interval in (("trained minus held out", gap.raw), ("the same with parts held constant", gap.adjusted))
-        if interval is not None
-    ]
+    numbers += [(name, with_ends(each, sign=True)) for name, each in gaps.items() if each is not None]
     return Section(
         "Trained and held out",
         numbers=tuple(numbers),
@@ -137,37 +139,25 @@ def _stratum_row(stratum: Stratum, cells: Cells, index: int) -> IntervalRow:
 def parts_section(finding: ScoreFinding) -> Section:
     """Parts or combination: what the table identifies, the fit under each link, and what stands out."""
     parts, design = finding.parts, finding.parts.identification
-    rows = f"{design.replicates:g}"
     numbers = (
         ("combinations", f"{design.combinations:,}"),
         ("parameters of the parts", f"{design.parameters:,}"),
         ("residual degrees of freedom", f"{design.residual:,}"),
         ("groups of values that never meet", f"{design.connected:,}" if design.connected != 1 else "1: all connected"),
-        ("rows of a combination, median", rows),
+        ("rows of a combination, median", f"{design.replicates:g}"),
     )
     if not design.identified:
-        more = (
-            ("See \N{LEFT DOUBLE QUOTATION MARK}What to do\N{RIGHT DOUBLE QUOTATION MARK} for what to collect.",)
-            if design.advice
-            else ()
-        )
+        more = "See \N{LEFT DOUBLE QUOTATION MARK}What to do\N{RIGHT DOUBLE QUOTATION MARK} for what to collect."
         return Section(
             "Parts or combination?",
-            lead=(*design.reasons, *more),
+            lead=(*design.reasons, *([more] if design.advice else [])),
             numbers=numbers,
             notes=tuple(note for note in parts.notes if note not in design.reasons),
             method="from the design of the table alone",
             source="Parts or combination",
         )
-    figures = [
-        figure
-        for figure in (
-            _forest("parts", "Hardest parts", parts.hardest_parts),
-            _forest("pairs", "Hardest pairs, beyond their parts", parts.hardest_pairs),
-            _forest("easy-pairs", "Pairs that score better than their parts predict", parts.easiest_pairs),
-        )
-        if figure is not None
-    ]
+    named = {"parts": parts.hardest_parts, "pairs": parts.hardest_pairs, "easy-pairs": parts.easiest_pairs}
+    figures = [_forest(name, deviations) for name, deviations in named.items() if deviations]
     missing = () if figures else ("No value and no pair stands out at a false-discovery rate of 0.1.",)
     return Section(
         "Parts or combination?",
@@ -181,19 +171,13 @@ def parts_section(finding: ScoreFinding) -> Section:
     )
 
 
-def _forest(name: str, title: str, deviations: Sequence[Deviation]) -> Figure | None:
-    if not deviations:
-        return None
+def _forest(name: str, deviations: Sequence[Deviation]) -> Figure:
     rows = []
     for each in deviations:
         rate = p_in_words(each.q)
         note = f"q {rate}" if rate.startswith("<") else f"q = {rate}"
         rows.append(IntervalRow(each.name, each.effect.estimate, each.effect.low, each.effect.high, note))
-    what = {
-        "parts": "How far each value lies below the average of its factor",
-        "pairs": "How far each pair lies below the sum of its two values' effects",
-        "easy-pairs": "How far each pair lies above the sum of its two values' effects; it may be memorised",
-    }[name]
+    title, what = FORESTS[name]
     scale = SCALES[deviations[0].scale]
     info = intervals_info(
         rows,
@@ -207,24 +191,13 @@ def _forest(name: str, title: str, deviations: Sequence[Deviation]) -> Figure | 
 def _fits(parts: PartsFinding) -> Table:
     """The fit under each link."""
     places = list(dict.fromkeys(place for fit in parts.fits for place in fit.part_variance))
-    columns = [
-        "scores are additive in",
-        *(f"variance of {place}" for place in places),
-        "variance of combinations",
-        "share of combinations",
-        "p (no interaction)",
-    ]
-    rows = [
-        [
-            LINKS[fit.link],
-            *(number(fit.part_variance.get(place), 3) for place in places),
-            f"{number(fit.combination_variance.estimate, 3)} "
-            f"[{number(fit.combination_variance.low, 3)}, {number(fit.combination_variance.high, 3)}]",
-            percent(fit.share),
-            p_in_words(fit.p),
-        ]
-        for fit in parts.fits
-    ]
+    columns = ["scores are additive in", *(f"variance of {place}" for place in places)]
+    columns += ["variance of combinations", "share of combinations", "p (no interaction)"]
+    rows = []
+    for fit in parts.fits:
+        variances = [number(fit.part_variance.get(place), 3) for place in places]
+        whole = with_ends(fit.combination_variance, digits=3)
+        rows.append([LINKS[fit.link], *variances, whole, percent(fit.share), p_in_words(fit.p)])
     note = (
         "Scores that are additive in log odds are not additive in logarithms, and the reverse. So the audit says that "
         "combinations matter only if every link shows it."
@@ -237,18 +210,15 @@ def inside_section(finding: ScoreFinding) -> Section | None:
     inside = finding.decodability
     if inside is None:
         return None
-    sites = [
-        LayerRow(
-            site.layer, site.factor, site.score.estimate, site.score.low, site.score.high, site.control, site.chance
-        )
-        for site in inside.sites
-    ]
+    sites = []
+    for site in inside.sites:
+        accuracy = (site.score.estimate, site.score.low, site.score.high)
+        sites.append(LayerRow(site.layer, site.factor, *accuracy, site.control, site.chance))
     info = audit_layers_info(sites, inside.chosen)
     figure = Figure("audit_layers", "Inside the model", info.caption, draw_audit_layers(info))
-    relation = [] if inside.relation is None else [_relation(inside.relation)]
     return Section(
         "Inside the model",
-        lead=tuple(relation),
+        lead=() if inside.relation is None else (_relation(inside.relation),),
         figures=(figure,) if sites else (),
         tables=(_chosen(inside),) if inside.chosen else (),
         notes=(inside.note,) if inside.note else (),
@@ -258,12 +228,9 @@ def inside_section(finding: ScoreFinding) -> Section | None:
 
 
 def _relation(relation: Interval) -> str:
-    if relation.low > 0:
-        finding = "Combinations whose values are easier to decode score higher"
-    elif relation.high < 0:
-        finding = "Combinations whose values are easier to decode score lower"
-    else:
-        finding = "It is unclear whether combinations whose values are easier to decode score higher"
+    direction = "lower" if relation.high < 0 else "higher"
+    what = "Combinations" if relation.low > 0 or relation.high < 0 else "It is unclear whether combinations"
+    finding = f"{what} whose values are easier to decode score {direction}"
     return f"{finding}: rank correlation {with_ends(relation, sign=True)} within coverage strata (observational)."
 
 
@@ -275,13 +242,9 @@ def _chosen(inside: DecodabilityFinding) -> Table:
         accuracy = with_ends(unbiased) if unbiased is not None else with_ends(site.score if site else None)
         rest = (getattr(site, name, None) for name in ("chance", "control", "selectivity"))
         rows.append((factor, layer, accuracy, *rest))
-    return Table(
-        "At the chosen layers",
-        ["factor", "layer", "accuracy", "chance", "control task", "selectivity"],
-        rows,
-        "Accuracy with the layer chosen anew in each fold, on other combinations. Selectivity is accuracy minus control.",
-        names=(0, 1),
-    )
+    columns = ["factor", "layer", "accuracy", "chance", "control task", "selectivity"]
+    note = "Accuracy with the layer chosen anew in each fold, on other combinations. Selectivity is accuracy minus control."
+    return Table("At the chosen layers", columns, rows, note, names=(0, 1))
 
 
 def _methods(intervals: Iterable[Interval | None]) -> str:

@@ -20,7 +20,7 @@ def _luminance(colour):
 
 
 def test_colours_read_on_white_and_on_the_dark_page():
-    roles = [theme.TRAINED, theme.HELD_OUT, theme.CONTROL, theme.UNTRAINED, *theme.VERDICTS.values()]
+    roles = [theme.TRAINED, theme.HELD_OUT, theme.CONTROL, theme.UNTRAINED, *theme.ANSWERS.values()]
     dark = _luminance("#16191f")
     for colour in [*roles, *theme.size_colours(4), *theme.size_colours(7)]:
         light = _luminance(colour)

@@ -2,6 +2,7 @@ import math
 
 import pytest
 
+from recombine.figures.theme import ANSWERS
 from recombine.figures.verdict_forest import draw_verdict_forest, in_order, verdict_forest_info
 
 
@@ -11,7 +12,7 @@ def record(claim="rises", **changes):
         "study": "data-scaling",
         "statement": "It rises.",
         "role": "claim",
-        "verdict": "supported",
+        "answer": "holds",
         "effect": 0.4,
         "interval": [0.3, 0.5],
         "margin": 0.05,
@@ -68,10 +69,10 @@ def test_equal_names_of_two_studies_are_two_rows():
     [
         [],
         [record()],
-        [record(effect=None, interval=[None, None], verdict="inconclusive")],
+        [record(effect=None, interval=[None, None], answer="not decided")],
         [record(effect=math.nan, interval=None, margin=None, direction=None)],
         [record(word) for word in ("<b>", '"', "</script>")],
-        [record(word, verdict=word) for word in ("supported", "contradicted", "equivalent", "inconclusive")],
+        [record(word, answer=word) for word in ANSWERS],
         [{"claim": "bare"}],
     ],
 )

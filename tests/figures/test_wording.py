@@ -50,3 +50,21 @@ def test_p(p, text):
 def test_long_names_are_cut():
     assert cut("abcdef", 6) == "abcdef"
     assert cut("abcdefg", 6) == "abcde…"
+
+
+def test_an_answer_says_whether_the_claim_holds_before_the_claim():
+    record = {"answer": "holds", "statement": "It rises.", "effect": 0.34, "interval": [0.32, 0.36]}
+    record |= {"replicates": 12, "note": "", "scales": []}
+    basis = "Effect +0.34 (95 % interval +0.32 to +0.36) over 12 replicates."
+    assert wording.answer_in_words(record) == f"Holds: It rises. {basis}"
+    undecided = wording.answer_in_words(record | {"answer": "not decided", "note": "too few"}, "texts")
+    assert undecided.startswith("Not decided: the claim was: It rises. ") and undecided.endswith("12 texts. (too few.)")
+    scales = [
+        {"scale": "R2", "effect": -0.04, "interval": [-0.05, -0.03]},
+        {"scale": "log error", "effect": 0.7, "interval": [0.6, 0.8]},
+    ]
+    scaled = wording.answer_in_words(record | {"answer": "depends on the scale", "scales": scales})
+    assert (
+        "R2 \u22120.04 (95 % interval \u22120.05 to \u22120.03); log error +0.70 (95 % interval +0.60 to +0.80)"
+        in scaled
+    )

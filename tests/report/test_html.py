@@ -18,7 +18,7 @@ def record(**changes):
         "study": "data-scaling",
         "statement": "Held-out R\u00b2 rises.",
         "role": "claim",
-        "verdict": "supported",
+        "answer": "holds",
         "effect": 0.38,
         "interval": [0.33, 0.43],
         "margin": 0.05,
@@ -65,7 +65,7 @@ def hostile_chart():
 @pytest.fixture(scope="module")
 def hostile():
     """A page on which every text tries to break out."""
-    verdict = record(**dict.fromkeys(("claim", "study", "statement", "role", "verdict", "direction", "note"), HOSTILE))
+    verdict = record(**dict.fromkeys(("claim", "study", "statement", "role", "answer", "direction", "note"), HOSTILE))
     report = Report(
         title=HOSTILE,
         question=HOSTILE,
@@ -121,10 +121,10 @@ def test_the_library_is_there_once(hostile):
 
 def test_a_verdict_says_word_role_effect_interval_and_margin():
     page = render_report(
-        Report("t", "q", "a", [record(verdict="contradicted", effect=-0.2, interval=[-0.3, -0.1], role="claim")])
+        Report("t", "q", "a", [record(answer="does not hold", effect=-0.2, interval=[-0.3, -0.1], role="claim")])
     )
     for words in (
-        "contradicted",
+        "does not hold",
         "primary claim",
         "\u22120.20",
         "\u22120.30 to \u22120.10",
@@ -134,6 +134,18 @@ def test_a_verdict_says_word_role_effect_interval_and_margin():
         assert words in page
     assert "secondary claim" in render_report(Report("t", "q", "a", [record(primary=False)]))
     assert "precondition" in render_report(Report("t", "q", "a", [record(primary=False, role="precondition")]))
+
+
+def test_a_claim_on_several_scales_shows_each_of_them():
+    scales = [
+        {"scale": "R2", "effect": -0.04, "interval": [-0.05, -0.03]},
+        {"scale": "log error", "effect": 0.74, "interval": [0.7, 0.78]},
+    ]
+    verdict = record(answer="depends on the scale", effect=-0.04, interval=[-0.05, -0.03], scales=scales)
+    page = render_report(Report("t", "q", "a", [verdict]))
+    for words in ("depends on the scale", "effect, R2", "log error", "+0.74, +0.70 to +0.78"):
+        assert words in page
+    assert "verdict depends primary" in page
 
 
 def test_the_primary_claim_stands_first():
@@ -204,5 +216,6 @@ def test_numbers_stand_to_the_right():
 
 
 def test_counts():
-    assert verdict_counts([record(), record(verdict="contradicted")]) == "2 claims: 1 supported, 1 contradicted"
+    counts = verdict_counts([record(), record(answer="does not hold"), record()])
+    assert counts == "3 claims (holds: 2, does not hold: 1)"
     assert verdict_counts([]) == "no claims"

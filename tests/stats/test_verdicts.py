@@ -100,6 +100,15 @@ def test_a_claim_holds_on_every_scale_or_depends_on_the_scale(first, second, out
     assert settle([Verdict.from_record(record)])[0].record() == settled.record()
 
 
+def test_an_undecided_scale_does_not_hide_that_two_others_differ():
+    scales = (*SCALES, ("root error", 0.05))
+    noise = np.random.default_rng(4).normal(0, 0.01, size=(3, 8))
+    verdict = judge(claim(scales=scales, primary=True), np.array([[0.05], [0.5], [0.0]]) + noise)
+    assert [scale.verdict for scale in verdict.scales] == ["inconclusive", "supported", "equivalent"]
+    assert verdict.p == max(scale.p for scale in verdict.scales[1:]) < 0.05
+    assert settle([verdict])[0].verdict == "depends on the scale"
+
+
 def test_what_depends_on_the_scale_is_no_precondition():
     depends = scaled(0.0, 0.5, name="fits", role="precondition")
     assert settle([judge(claim(needs=("fits",)), EFFECTS), depends])[0].verdict == "inconclusive"

@@ -18,7 +18,14 @@ HELD_OUT = "#d55e00"
 CONTROL = "#94588d"
 UNTRAINED = "#8a9199"
 
-VERDICTS = {"supported": "#0a7d91", "contradicted": "#cc4a12", "equivalent": "#7a5fc0", "inconclusive": "#7c828a"}
+ANSWERS = {
+    "holds": "#0a7d91",
+    "does not hold": "#cc4a12",
+    "too small to matter": "#7a5fc0",
+    "depends on the scale": "#a8700b",
+    "not decided": "#7c828a",
+}
+"""The colour of each answer to a claim."""
 QUALITY = "viridis"
 """The colour scheme of scores in a matrix: dark is bad, bright is good."""
 
@@ -103,7 +110,7 @@ def _plain(value: Any) -> Any:
 def message_chart(message: str) -> ChartType:
     """A placeholder for a figure that has nothing to show: one line of text."""
     chart = alt.Chart(alt.InlineData(values=[{}]), width=WIDTH, height=80)
-    return themed(chart.mark_text(fontSize=15, color=VERDICTS["inconclusive"], text=message), message)
+    return themed(chart.mark_text(fontSize=15, color=ANSWERS["not decided"], text=message), message)
 
 
 def unique_labels(labels: Sequence[str]) -> list[str]:

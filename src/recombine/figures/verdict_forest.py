@@ -10,17 +10,17 @@ import altair as alt
 import pandas as pd
 from altair.typing import ChartType
 
-from recombine.figures.theme import VERDICTS, message_chart, row_axis, themed, tooltips, unique_labels, values
+from recombine.figures.theme import ANSWERS, message_chart, row_axis, themed, tooltips, unique_labels, values
 from recombine.figures.wording import interval_in_words, margin_in_words, signed
 
 LIMIT = 1.5
 """Largest end of the axis: one extreme effect must not flatten the others."""
 
-SHAPES = {"supported": "circle", "contradicted": "diamond", "equivalent": "square", "inconclusive": "circle"}
+SHAPES = dict(zip(ANSWERS, ("circle", "diamond", "square", "cross", "circle"), strict=True))
 ROLE_ORDER = {"claim": 0, "control": 1, "precondition": 2}
 
 NUMBERS = ["effect", "low", "high", "from_margin", "to_margin", "threshold"]
-TEXTS = ["label", "statement", "role", "primary", "verdict", "effect_text", "interval_text", "margin_text"]
+TEXTS = ["label", "statement", "role", "primary", "answer", "effect_text", "interval_text", "margin_text"]
 
 
 class VerdictForestInfo(NamedTuple):
@@ -38,7 +38,7 @@ class VerdictForestInfo(NamedTuple):
             "covers effects that are too small to matter; this margin was set before the run. A claim holds when the "
             "whole bar lies beyond the box, on the claimed side. A claim of equivalence holds when the whole bar lies "
             "inside the box. A grey line instead of a box is a threshold for the score itself. A hollow point is "
-            "inconclusive."
+            "not decided. A claim that is judged on several scales of the score is shown on the first of them."
         )
         if self.rows["clipped"].any():
             text += " Triangles mark effects beyond the axis."
@@ -73,7 +73,7 @@ def verdict_forest_info(verdicts: Sequence[Mapping[str, Any]]) -> VerdictForestI
                 "statement": str(verdict.get("statement", "")),
                 "role": str(verdict.get("role", "claim")),
                 "primary": bool(verdict.get("primary")),
-                "verdict": str(verdict.get("verdict", "inconclusive")),
+                "answer": str(verdict.get("answer", "not decided")),
                 "effect": _number(verdict.get("effect")),
                 "low": low,
                 "high": high,
@@ -109,15 +109,15 @@ def draw_verdict_forest(info: VerdictForestInfo) -> ChartType:
     frame = info.rows.copy()
     frame[NUMBERS] = frame[NUMBERS].astype(float).clip(low, high)
     frame["words"] = [
-        f"{verdict}{' (primary)' if primary else ''}{'' if role == 'claim' else f' ({role})'}"
-        for verdict, primary, role in zip(frame["verdict"], frame["primary"], frame["role"], strict=True)
+        f"{answer}{' (primary)' if primary else ''}{'' if role == 'claim' else f' ({role})'}"
+        for answer, primary, role in zip(frame["answer"], frame["primary"], frame["role"], strict=True)
     ]
     scale = alt.Scale(domain=[low, high], nice=False)
     x = alt.X("effect:Q", scale=scale, title="effect").axis(grid=True, tickCount=8, format=".2~f")
     y = alt.Y("label:N", sort=None, title=None, axis=row_axis(labelLimit=260))
-    colour = alt.Color("verdict:N", scale=alt.Scale(domain=list(VERDICTS), range=list(VERDICTS.values())), legend=None)
-    shape = alt.Shape("verdict:N", scale=alt.Scale(domain=list(SHAPES), range=list(SHAPES.values())), legend=None)
-    fields = {"statement:N": "claim", "verdict:N": "verdict", "effect_text:N": "effect"}
+    colour = alt.Color("answer:N", scale=alt.Scale(domain=list(ANSWERS), range=list(ANSWERS.values())), legend=None)
+    shape = alt.Shape("answer:N", scale=alt.Scale(domain=list(SHAPES), range=list(SHAPES.values())), legend=None)
+    fields = {"statement:N": "claim", "answer:N": "does it hold?", "effect_text:N": "effect"}
     fields |= {"interval_text:N": "95 % interval", "margin_text:N": "margin", "replicates:Q": "replicates"}
     tooltip = tooltips(fields)
     base = alt.Chart(values(frame)).encode(y=y, color=colour, tooltip=tooltip)
@@ -126,7 +126,7 @@ def draw_verdict_forest(info: VerdictForestInfo) -> ChartType:
         return alt.Chart(values(frame[kept])).encode(x=x, y=y, color=colour, tooltip=tooltip)
 
     margin = base.encode(color=alt.value("#8a9199"))
-    hollow, clipped = frame["verdict"] == "inconclusive", frame["clipped"]
+    hollow, clipped = frame["answer"] == "not decided", frame["clipped"]
     beyond = {"size": 130, "filled": True, "opacity": 1}
     zero = alt.Chart(alt.InlineData(values=[{"effect": 0}])).mark_rule(color="#98a0a9").encode(x=x)
     chart = alt.layer(

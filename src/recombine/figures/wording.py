@@ -84,11 +84,12 @@ def count_of(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def answer_in_words(record: Mapping[str, Any]) -> str:
+def answer_in_words(record: Mapping[str, Any], replicates: str = "replicates") -> str:
     """Whether a claim holds, the claim, and what the answer rests on.
 
     Args:
         record: A verdict as plain values.
+        replicates: What a replicate is called.
 
     Returns:
         For instance `Holds: Held-out R2 rises. Effect +0.34 (95 % interval +0.32 to +0.36) over 12 replicates.` A claim that
@@ -103,5 +104,5 @@ def answer_in_words(record: Mapping[str, Any]) -> str:
     )
     note = f" ({record['note']}.)" if record["note"] else ""
     return (
-        f"{record['answer'].capitalize()}: {statement} Effect {effects} over {record['replicates']} replicates.{note}"
+        f"{record['answer'].capitalize()}: {statement} Effect {effects} over {record['replicates']} {replicates}.{note}"
     )

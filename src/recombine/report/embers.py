@@ -10,17 +10,11 @@ from recombine.audit.wording import estimate
 from recombine.endpoints.embers_audit import EmbersAudit
 from recombine.figures.base import Figure
 from recombine.figures.verdict_forest import draw_verdict_forest, verdict_forest_info
-from recombine.figures.wording import interval_in_words, signed
+from recombine.figures.wording import answer_in_words
 from recombine.plain import plain
 from recombine.report.html import Report, Table, write_report
 
 QUESTION = "Does the model do better if the task is common, or the answer probable?"
-WORDS = {
-    "supported": "Yes",
-    "contradicted": "No, the other way round",
-    "equivalent": "No difference that matters",
-    "inconclusive": "The answers do not decide it",
-}
 SHOWN = 20
 """How many wrong answers the page shows."""
 
@@ -42,20 +36,13 @@ def write_embers(made: EmbersAudit, found: Embers, path: str | Path) -> Path:
     report = Report(
         title=f"recombine audit-llm embers: {plain(str(made.settings.get('model', '')))}",
         question=QUESTION,
-        answer=_answer(verdicts[0]),
+        answer=answer_in_words(verdicts[0], "texts"),
         verdicts=verdicts,
         figures=[Figure("verdicts", "Effects, intervals and margins", caption, draw_verdict_forest(forest))],
         tables=[_shares(found), _weights(found), _wrong(made)],
         facts=_facts(made, found),
     )
     return write_report(report, path)
-
-
-def _answer(verdict: dict) -> str:
-    """The primary verdict in words."""
-    basis = f"{signed(verdict['effect'])} (95 % interval {interval_in_words(verdict['interval'])})"
-    note = f" ({verdict['note']}.)" if verdict["note"] else ""
-    return f"{WORDS[verdict['verdict']]}: {verdict['statement']} Effect {basis}.{note}"
 
 
 def share_rows(found: Embers) -> Iterator[tuple[str, str, int, dict[str, Share]]]:

@@ -17,7 +17,6 @@ from recombine.errors import BadInput
 from recombine.figures.base import Figure
 from recombine.figures.embed import DRAW, chart_json, policy, vega_bundle
 from recombine.figures.files import write_whole
-from recombine.figures.theme import VERDICTS
 from recombine.figures.verdict_forest import in_order
 from recombine.figures.wording import NOTHING, count_of, interval_in_words, margin_in_words, number, p_in_words, signed
 
@@ -158,14 +157,29 @@ def _numeric_columns(table: Table) -> list[bool]:
     ]
 
 
+TONES = {
+    "holds": "supported",
+    "does not hold": "contradicted",
+    "too small to matter": "equivalent",
+    "depends on the scale": "depends",
+    "not decided": "inconclusive",
+}
+"""The class of each answer in the style sheet."""
+
+
 def _verdict(record: Mapping[str, Any]) -> dict[str, Any]:
     """A verdict record as the template shows it."""
-    word = str(record.get("verdict", "inconclusive"))
+    word = str(record.get("answer", "not decided"))
     role = str(record.get("role", "claim"))
-    adjusted = record.get("p_adjusted")
+    adjusted, scales = record.get("p_adjusted"), record.get("scales") or ()
+    name = f", {scales[0]['scale']}" if scales else ""
     details = [
-        ("effect", signed(record.get("effect"))),
+        (f"effect{name}", signed(record.get("effect"))),
         ("95 % interval", interval_in_words(record.get("interval"))),
+        *(
+            (scale["scale"], f"{signed(scale['effect'])}, {interval_in_words(scale['interval'])}")
+            for scale in scales[1:]
+        ),
         ("margin", margin_in_words(record.get("direction"), record.get("margin"))),
         ("p", p_in_words(record.get("p"))) if adjusted is None else ("p, corrected", p_in_words(adjusted)),
         ("replicates", cell(record.get("replicates"))),
@@ -173,7 +187,7 @@ def _verdict(record: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "word": word,
         # Only known words become part of a class name.
-        "kind_of_word": word if word in VERDICTS else "inconclusive",
+        "kind_of_word": TONES.get(word, "inconclusive"),
         "kind": "primary claim" if record.get("primary") else "secondary claim" if role == "claim" else role,
         "primary": bool(record.get("primary")),
         "claim": str(record.get("claim", "")),
@@ -185,7 +199,7 @@ def _verdict(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def verdict_counts(verdicts: Sequence[Mapping[str, Any]]) -> str:
-    """The number of verdicts of each kind, in words."""
-    words = [str(record.get("verdict")) for record in verdicts]
-    counts = [f"{words.count(word)} {word}" for word in VERDICTS if word in words]
-    return f"{count_of(len(words), 'claim')}: {', '.join(counts)}" if counts else "no claims"
+    """The number of claims with each answer, in words."""
+    words = [str(record.get("answer")) for record in verdicts]
+    counts = [f"{word}: {words.count(word)}" for word in TONES if word in words]
+    return f"{count_of(len(words), 'claim')} ({', '.join(counts)})" if counts else "no claims"

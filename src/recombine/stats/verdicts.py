@@ -244,8 +244,10 @@ def judge(claim: Claim, effects: npt.ArrayLike) -> Verdict:
     )
     outcome = on_every_scale([verdict.verdict for verdict in verdicts])
     notes = dict.fromkeys(verdict.note for verdict in verdicts if verdict.note)
-    # The claim needs every scale, so the weakest of them says how sure it is.
-    p = max(verdict.p for verdict in verdicts)
+    # The claim needs every scale, so the weakest of them says how sure it is. That it depends on the scale needs those
+    # that are decided.
+    needed = [each for each in verdicts if outcome != "depends on the scale" or each.verdict != "inconclusive"]
+    p = max(verdict.p for verdict in needed)
     return replace(verdicts[0], verdict=outcome, p=p, note="; ".join(notes), scales=scales)
 
 

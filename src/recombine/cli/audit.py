@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+import recombine as rc
 from recombine.cli.audit_coverage_graph import CoverageGraphOptions, coverage_graph_command
 from recombine.cli.options import JsonOption, split_names
-from recombine.cli.output import console, print_json, say
-from recombine.cli.run import check_page
-from recombine.cli.tables import check_folder, write_tables
+from recombine.cli.output import check_file, check_folder, console, print_json, say_written, write_tables
 from recombine.errors import BadInput
 from recombine.progress import ProgressBar
-
-if TYPE_CHECKING:
-    from recombine.audit.cells import Cells
-    from recombine.audit.findings import Audit
-
 
 SCORES_ALONE = CoverageGraphOptions()
 """By default an audit looks at scores, not at the coverage graph of facts."""
@@ -68,64 +61,48 @@ def audit(
     if key is not None and activations is None:
         raise BadInput("--key matches activations to rows.", fix="name them too: --activations FILE")
     if report is not None:
-        check_page(report, "audit.html")
+        check_file(report, example="audit.html")
     check_folder(tables)
     from recombine.audit.audit import audit_cells, read
 
+    page, written = None, []
     with ProgressBar("reading the table") as on:
         cells, inside = read(table, activations=activations, progress=on, train=train, **columns)
-        found = audit_cells(cells, inside, source=str(table), seed=seed, progress=on)
-        files = _write(found, cells, report, tables, on)
+        result = audit_cells(cells, inside, source=str(table), seed=seed, progress=on)
+        if report is not None:
+            from recombine.report import write_audit
+
+            on("writing the report")
+            page = str(write_audit(result, cells, report))
+        if tables is not None:
+            on("writing the tables")
+            written = write_tables(rc.audit.audit_tables(result, cells), tables)
     if as_json:
-        print_json(found.record() | {"report": files.get("report"), "tables": files.get("tables", [])})
+        print_json(result.record() | {"report": page, "tables": written})
         return
     from recombine.cli.audit_summary import summary
 
     out = console()
-    for line in summary(found, width=out.width):
+    for line in summary(result, width=out.width):
         out.print(line, highlight=False, soft_wrap=True)
-    for name in [files.get("report"), *files.get("tables", [])]:
-        if name is not None:
-            say(f"written: {name}", soft_wrap=True)
+    say_written([*([] if page is None else [page]), *written])
 
 
 def parse_roles(given: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Roles as name=column,column."""
-    found: dict[str, tuple[str, ...]] = {}
-    for one in given:
-        name, sign, columns = one.partition("=")
-        if not sign or not name.strip() or not split_names([columns]):
-            raise BadInput(
-                f"--roles {one!r} does not name the columns of a factor.", fix="write --roles object=object,object_2"
-            )
-        found[name.strip()] = split_names([columns])
-    return found
+    return dict(_named(text, "--roles", "the columns of a factor", "object=object,object_2") for text in given)
 
 
 def parse_split(given: str | None) -> tuple[str, tuple[str, ...]] | None:
     """The column that says what was trained on, and the values that say so."""
-    if given is None:
-        return None
-    column, sign, values = given.partition("=")
-    if not sign or not column.strip() or not split_names([values]):
-        raise BadInput(
-            f"--split {given!r} does not name a column and the value that means trained.",
-            fix="write --split split=train",
-        )
-    return column.strip(), split_names([values])
+    return (
+        None if given is None else _named(given, "--split", "a column and the value that means trained", "split=train")
+    )
 
 
-def _write(found: Audit, cells: Cells, report: Path | None, tables: Path | None, on: ProgressBar) -> dict[str, Any]:
-    """Write the page and the tables that were asked for."""
-    written: dict[str, Any] = {}
-    if report is not None:
-        from recombine.report.audit.page import write_audit
-
-        on("writing the report")
-        written["report"] = str(write_audit(found, cells, report))
-    if tables is not None:
-        from recombine.audit.tables import audit_tables
-
-        on("writing the tables")
-        written["tables"] = write_tables(audit_tables(found, cells), tables)
-    return written
+def _named(text: str, option: str, what: str, example: str) -> tuple[str, tuple[str, ...]]:
+    """A name and its values, written as name=value,value."""
+    name, _, values = text.partition("=")
+    if not name.strip() or not split_names([values]):
+        raise BadInput(f"{option} {text!r} does not name {what}.", fix=f"write {option} {example}")
+    return name.strip(), split_names([values])

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from cyclopts import Parameter
 
+import recombine as rc
 from recombine.cli.options import split_names
-from recombine.cli.output import print_json, say, table
-from recombine.cli.tables import check_folder, write_tables
+from recombine.cli.output import check_folder, print_json, say, say_written, table, write_tables
 from recombine.errors import BadInput
 from recombine.plain import plain
 from recombine.progress import ProgressBar
@@ -20,7 +20,7 @@ from recombine.progress import ProgressBar
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from recombine.audit.coverage_graph.findings import Chain, CoverageGraphFinding, Uncovered
+    from recombine.audit.coverage_graph.findings import Chain, Uncovered
 
 SHOWN = 8
 """So many combinations, fragments and examples are shown in a terminal; --json has more, --tables all."""
@@ -76,10 +76,8 @@ def coverage_graph_command(
         if value:
             raise BadInput(f"--{name} belongs to the audit of scores.", fix=f"leave out --{name} or --coverage-graph")
     check_folder(tables)
-    from recombine.audit.coverage_graph.audit import audit_coverage_graph, coverage_graph_tables
-
     with ProgressBar("reading the table") as on:
-        found, looked = audit_coverage_graph(
+        found, looked = rc.audit.audit_coverage_graph(
             source,
             fragments=[split_names([columns]) for columns in options.fragment or ()],
             context=split_names(options.context),
@@ -93,17 +91,16 @@ def coverage_graph_command(
         written = []
         if tables is not None:
             on("writing the tables")
-            written = write_tables(coverage_graph_tables(found, looked), tables)
+            written = write_tables(rc.audit.coverage_graph_tables(found, looked), tables)
     if as_json:
         print_json(found.record() | {"tables": written})
         return
     for piece in told(found):
         say(piece)
-    for name in written:
-        say(f"written: {name}", soft_wrap=True)
+    say_written(written)
 
 
-def told(found: CoverageGraphFinding) -> Iterator[str | Table]:
+def told(found: rc.audit.CoverageGraphFinding) -> Iterator[str | Table]:
     """What was read, how much is covered by how much evidence, what is not, and what to collect."""
     yield _head(found)
     for note in found.notes:
@@ -133,7 +130,7 @@ def told(found: CoverageGraphFinding) -> Iterator[str | Table]:
         yield _chain(found.chain, found)
 
 
-def _head(found: CoverageGraphFinding) -> str:
+def _head(found: rc.audit.CoverageGraphFinding) -> str:
     named = plain(Path(found.source).name)
     text = f"{named}: {found.examples:,} facts"
     for fragment, (fragments, contexts) in zip(found.fragments, found.sizes, strict=True):
@@ -144,7 +141,7 @@ def _head(found: CoverageGraphFinding) -> str:
     return text
 
 
-def _levels(found: CoverageGraphFinding) -> list[tuple[str, str, str, str]]:
+def _levels(found: rc.audit.CoverageGraphFinding) -> list[tuple[str, str, str, str]]:
     """The cutoffs, smallest first; those that are too many to show in one line."""
     rows = [(str(one.cutoff), one.combinations, one.cutoff) for one in found.cutoffs[:CUTOFFS]]
     rest = found.cutoffs[CUTOFFS:]
@@ -157,7 +154,7 @@ def _levels(found: CoverageGraphFinding) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def _spread(found: CoverageGraphFinding) -> list[Uncovered]:
+def _spread(found: rc.audit.CoverageGraphFinding) -> list[Uncovered]:
     """Some uncovered combinations, smallest cutoff first, and as long as there are others none of the same fragment."""
     places = [found.columns.index(name) for name in found.fragments[0]]
     first: dict[tuple[str, ...], Uncovered] = {}
@@ -168,7 +165,7 @@ def _spread(found: CoverageGraphFinding) -> list[Uncovered]:
     return [one for one in found.uncovered if one in (*chosen, *more)]
 
 
-def _chain(chain: Chain, found: CoverageGraphFinding) -> Table:
+def _chain(chain: Chain, found: rc.audit.CoverageGraphFinding) -> Table:
     """The chain of one combination, a line for each that it leads through."""
     at = dict(zip(found.columns, chain.combination, strict=True))
     rows = [[*map(_cut, at.values()), "?", ""]]

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from recombine.cli.options import DryOption, JsonOption, split_names
+from recombine.cli.output import CheckFailed, json_text, print_json, write_table
 from recombine.errors import BadInput
+from recombine.progress import ProgressBar
 
 if TYPE_CHECKING:
-    from recombine.endpoints.embers_audit import EmbersAudit
+    from recombine.endpoints import EmbersAudit
     from recombine.language.items import Item
 
 audit_llm_app = App(name="audit-llm", help="Audit a language model by asking it questions.", help_format="plaintext")
@@ -71,14 +73,13 @@ def embers(
     with contextlib.redirect_stdout(sys.stderr):
         asked, notes = _items(items, items_from, tasks or (), shifts, seed)
         subject = _subject(endpoint, model, function, temperature, timeout, key_variable)
-        subject.settings.update({"audit": "embers", "version": VERSION})
+        subject.settings.update(audit="embers", version=VERSION)
         made = {"items": "built-in", "seed": seed, "shifts": shifts}
-        subject.settings.update(
-            made if items_from is None else {"items": items_from.name, "seed": None, "shifts": None}
-        )
+        given = {"items": items_from and items_from.name, "seed": None, "shifts": None}
+        subject.settings.update(made if items_from is None else given)
     if dry_run:
         from recombine.cli.audit_llm_summary import say_dry
-        from recombine.endpoints.answer_cache import AnswerCache
+        from recombine.endpoints import AnswerCache
 
         kept = AnswerCache(out)
         kept.check(subject.settings)
@@ -114,16 +115,16 @@ def _items(
             "--items and --items-from cannot be combined: the first makes items, the second reads yours.",
             fix="give one of them",
         )
-    read, notes = read_items(source)
-    found = [item for item in read if not wanted or item.task in wanted]
-    if not found:
+    items, notes = read_items(source)
+    items = [item for item in items if not wanted or item.task in wanted]
+    if not items:
         raise BadInput(f"{source} has no items of the tasks {', '.join(wanted)}.", fix="leave --tasks out")
-    return found, notes
+    return items, notes
 
 
 def _shifts(given: str) -> dict[str, int]:
     try:
-        common, rare = (int(one) for one in given.split(","))
+        common, rare = (int(shift) for shift in given.split(","))
     except ValueError:
         raise BadInput(
             f"--shifts {given!r} does not name two shifts.", fix="write the common shift first: --shifts 13,12"
@@ -153,8 +154,8 @@ def _subject(
 
         if model is not None:
             raise BadInput("--model names the model of an endpoint.", fix="leave it out with --function")
-        found = load_function(function)
-        return Subject(found, {"model": function, "source": source_version(found)}, str)
+        ask_function = load_function(function)
+        return Subject(ask_function, {"model": function, "source": source_version(ask_function)}, str)
     if endpoint is None or not model:
         raise BadInput("The endpoint needs the name of a model.", fix="--model NAME")
     if not 0 < timeout <= LONGEST:
@@ -175,10 +176,8 @@ def _subject(
 def _audit(
     subject: Subject, items: Sequence[Item], out: Path, at_once: int, notes: Sequence[str], *, as_json: bool
 ) -> None:
-    from recombine.cli.audit_llm_summary import say
-    from recombine.cli.output import CheckFailed, print_json
-    from recombine.endpoints.embers_audit import audit_embers
-    from recombine.progress import ProgressBar
+    from recombine.cli.audit_llm_summary import say_result
+    from recombine.endpoints import audit_embers
 
     # Redirect standard output first: the progress bar replaces it too, and restores what it found.
     with contextlib.redirect_stdout(sys.stderr), ProgressBar("asking the model") as on:
@@ -188,7 +187,7 @@ def _audit(
     if as_json:
         print_json(result.record() | {"files": files})
     else:
-        say(result, files)
+        say_result(result, files)
     if result.missing:
         fix = subject.fix() or "check that the model answers"
         raise CheckFailed(" ".join(result.lacking), fix=f"{fix}, and run the same command again")
@@ -196,16 +195,11 @@ def _audit(
 
 def _write(result: EmbersAudit, out: Path) -> dict[str, str]:
     """The findings, the answers as a table, and the page."""
-    import json as written
-
-    from recombine.cli.tables import write_table
     from recombine.figures.files import write_whole
-    from recombine.store.files import finite
 
-    record = written.dumps(finite(result.record()), indent=1, allow_nan=False, default=str)
-    files = {"findings": str(write_whole(out / "audit.json", record))}
+    files = {"findings": str(write_whole(out / "audit.json", json_text(result.record(), indent=1)))}
     if result.findings is not None:
-        from recombine.report.embers import write_embers
+        from recombine.report import write_embers
 
         files["answers"] = str(write_table(result.answers, out / "answers.csv"))
         files["report"] = str(write_embers(result, result.findings, out / "report.html"))

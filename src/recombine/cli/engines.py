@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import TYPE_CHECKING
 
 from cyclopts import Parameter
 
+import recombine as rc
 from recombine.errors import BadInput, did_you_mean
-
-# Imported in the functions, as `--help` must not load JAX.
-if TYPE_CHECKING:
-    from recombine.engines.base import Engine
 
 ENGINES = ("local", "ray")
 
@@ -45,7 +41,7 @@ class EngineOptions:
     remote: str | None = None
     """With the engine ray: results travel through this object store, e.g. s3://bucket/runs."""
 
-    def make(self) -> Engine:
+    def make(self) -> rc.engines.Engine:
         """The engine; BadInput says what is wrong with the options."""
         jobs, threads = self.jobs, self.threads
         if self.engine not in ENGINES:
@@ -58,29 +54,22 @@ class EngineOptions:
                 "--devices spreads each run over the devices of this process.",
                 fix="leave --engine, --jobs, --threads and --memory out, or --devices",
             )
-        limit = None if self.memory is None else bytes_of(self.memory)
+        memory = None if self.memory is None else bytes_of(self.memory)
         if self.engine == "ray":
-            return self._ray(limit)
+            if jobs is not None:
+                raise BadInput(
+                    "--jobs belongs to the engine local: Ray starts as many workers as the cluster has cores for.",
+                    fix="leave --jobs out; --threads says how many cores each worker takes",
+                )
+            return rc.engines.RayEngine(
+                self.address, cpus=threads or 1, gpus=self.gpus, memory=memory, remote=self.remote
+            )
         for name, given in (("address", self.address), ("remote", self.remote), ("gpus", self.gpus)):
             if given:
                 raise BadInput(f"--{name} belongs to the engine ray.", fix="add --engine ray")
-        if jobs in (None, 1) and threads is None and limit is None:
-            from recombine.engines.local import LocalEngine
-
-            return LocalEngine(self.devices)
-        from recombine.engines.processes import ProcessEngine
-
-        return ProcessEngine(jobs or 1, threads, limit)
-
-    def _ray(self, memory: int | None) -> Engine:
-        from recombine.engines.ray import RayEngine
-
-        if self.jobs is not None:
-            raise BadInput(
-                "--jobs belongs to the engine local: Ray starts as many workers as the cluster has cores for.",
-                fix="leave --jobs out; --threads says how many cores each worker takes",
-            )
-        return RayEngine(self.address, cpus=self.threads or 1, gpus=self.gpus, memory=memory, remote=self.remote)
+        if jobs in (None, 1) and threads is None and memory is None:
+            return rc.LocalEngine(self.devices)
+        return rc.engines.ProcessEngine(jobs or 1, threads, memory)
 
 
 THIS_PROCESS = EngineOptions()

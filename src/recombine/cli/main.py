@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from typing import Literal
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -49,16 +48,6 @@ app.command(
 app.command(
     "recombine.cli.audit_llm:audit_llm_app", name="audit-llm", help="Audit a language model by asking it questions."
 )
-
-
-@app.command
-def completion(shell: Literal["bash", "zsh", "fish"]) -> None:
-    """Print the completion script of a shell.
-
-    Args:
-        shell: The shell.
-    """
-    sys.stdout.write(app.generate_completion(prog_name="recombine", shell=shell) + "\n")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,10 @@ SEAL = "seal"
 """The key under which a record holds the hash of the rest."""
 
 
+Sound = Callable[[str, dict[str, Any]], bool]
+"""Says whether the record in the file of this name has what its readers need."""
+
+
 class NewerFormat(StoreError):
     """Written by a newer version of recombine. It is not damaged, and this version leaves it alone."""
 
@@ -81,14 +85,19 @@ def _seal(record: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def read_record(path: Path) -> dict[str, Any]:
-    """Read a record; StoreError if it changed since it was written. Old records have no hash."""
+def read_record(path: Path, what: str = "", sound: Sound | None = None) -> dict[str, Any]:
+    """Read a record; StoreError if it changed since it was written, or is not a `sound` record of `what`.
+
+    Old records have no hash.
+    """
     record = read_json(path)
     if not isinstance(record, dict):
         raise StoreError(f"{path} is damaged: it is not a record.")
     seal = record.get(SEAL)
     if seal is not None and seal != _seal({name: value for name, value in record.items() if name != SEAL}):
         raise StoreError(f"{path} is damaged: what it says is not what was written.")
+    if sound is not None and not sound(path.name, record):
+        raise StoreError(f"{path} is damaged: it is not the record of {what}.")
     return record
 
 

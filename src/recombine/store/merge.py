@@ -17,7 +17,7 @@ from recombine.progress import StepCallback, no_progress
 from recombine.store.archive import files_of
 from recombine.store.files import SEAL, explained, new_folder, read_record, temporary_path, write_json
 from recombine.store.manifest import WEIGHTS
-from recombine.store.measurements import names_of, read_measurement
+from recombine.store.measurements import names_of
 from recombine.store.packed import unpacked
 from recombine.store.setting_aside import set_aside
 from recombine.store.store import Store, check_marker
@@ -138,7 +138,7 @@ def _take_measurements(store: Store, other: Store, run_id: str) -> int:
     here, there = (side.folder(run_id) / "measurements" for side in (store, other))
     taken = 0
     for name in names_of(there, None):
-        if not _is_sound(other, there, name) or _is_sound(store, here, name):
+        if other.measurement(run_id, name) is None or store.measurement(run_id, name) is not None:
             continue
         here.mkdir(exist_ok=True)
         for damaged in here.glob(f"{name}.*"):
@@ -152,14 +152,6 @@ def _take_measurements(store: Store, other: Store, run_id: str) -> int:
             shutil.rmtree(folder, ignore_errors=True)
         taken += 1
     return taken
-
-
-def _is_sound(store: Store, folder: Path, name: str) -> bool:
-    try:
-        return read_measurement(folder, name) is not None
-    except StoreError as error:
-        store.report(str(error))
-        return False
 
 
 def _take_records(store: Store, other: Store, folder: str, merged: Merged) -> None:

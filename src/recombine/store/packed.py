@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import hashlib
 import json
 import os
 import re
@@ -18,7 +17,7 @@ from typing import IO, Any
 
 from recombine.errors import BadInput
 from recombine.progress import StepCallback, no_progress
-from recombine.store.files import temporary_path
+from recombine.store.files import sha256_of, temporary_path
 from recombine.store.manifest import FORMAT
 from recombine.store.store import MARKER
 
@@ -114,13 +113,9 @@ def _unpack(path: Path, kind: str, folder: Path, step: StepCallback) -> dict[str
         step(len(unpacked_files), None)
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        digest, size = hashlib.sha256(), 0
         with open(target, "xb") as file:
-            while chunk := stream.read(CHUNK):
-                digest.update(chunk)
-                size += len(chunk)
-                file.write(chunk)
-        unpacked_files[name] = (size, digest.hexdigest())
+            shutil.copyfileobj(stream, file, CHUNK)
+        unpacked_files[name] = (target.stat().st_size, sha256_of(target))
     if INDEX not in unpacked_files:
         raise BadInput(f"The archive {path} is not whole: its list is missing.", fix="copy it again")
     unpacked_files.pop(INDEX)

@@ -16,10 +16,10 @@ from typing import Any
 from recombine.errors import BadInput, MissingPackage, StoreError
 from recombine.probes.base import Measured, Measurement
 from recombine.store.files import new_folder, read_json, size_of
+from recombine.store.manifest import MANIFEST
 from recombine.store.store import Store
 from recombine.training.outcome import Outcome
 
-MANIFEST = "manifest.json"
 MEASUREMENTS = "measurements"
 
 

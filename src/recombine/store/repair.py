@@ -26,7 +26,7 @@ from recombine.store.manifest import (
 )
 from recombine.store.measurements import check_table, read_measurement
 from recombine.store.setting_aside import set_aside
-from recombine.store.store import MARKER, STUDY_KEYS, Store, check_marker, is_store
+from recombine.store.store import MARKER, Store, check_marker, is_store, is_study
 from recombine.store.stored_run import StoredRun
 from recombine.training.checkpoint import read_arrays
 
@@ -70,8 +70,7 @@ class Examination:
             self._marker()
             if self.repair and (left := reclaim(self.path)):
                 self._note(self.path / "temporary", f"{left} left half-written by dead processes", "removed")
-            folder = self.path / "runs"
-            runs = sorted(entry for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
+            runs = sorted(entry for entry in (self.path / "runs").glob("*") if entry.is_dir())
             for index, run in enumerate(runs):
                 self._step(index, len(runs))
                 self.runs += self._run(run)
@@ -200,9 +199,7 @@ class Examination:
 
     def _record(self, path: Path) -> None:
         try:
-            record = read_record(path)
-            if path.parent.name == "studies" and not record.keys() >= STUDY_KEYS:
-                raise StoreError(f"{path} is damaged: it is not the record of a study.")
+            read_record(path, "a study", is_study if path.parent.name == "studies" else None)
         except StoreError as error:
             self._set_aside(path, error.message, name=f"{path.parent.name}-{path.name}")
 

@@ -24,8 +24,10 @@ from typing import Any
 from recombine import _html
 from recombine.errors import BadInput, StoreError, did_you_mean
 from recombine.probes.base import Measured, Measurement
+from recombine.store import tables
 from recombine.store.files import (
     NewerFormat,
+    Sound,
     check_writable,
     explained,
     new_folder,
@@ -35,7 +37,6 @@ from recombine.store.files import (
     sealed,
     write_json,
 )
-from recombine.store.frames import Frames
 from recombine.store.manifest import (
     CURVES,
     FORMAT,
@@ -61,7 +62,7 @@ STUDY_KEYS = frozenset({"study", "profile", "config", "runs", "effects", "proven
 log = logging.getLogger(__name__)
 
 
-class Store(Frames):
+class Store:
     """A folder of runs. Readers never lock; a writer's commit is one rename.
 
     Example:
@@ -152,6 +153,10 @@ class Store(Frames):
     def folder(self, run_id: str) -> Path:
         """The folder of a run."""
         return self.path / "runs" / run_id
+
+    def size(self, run_id: str) -> int:
+        """The size of a run in bytes."""
+        return sum(path.stat().st_size for path in self.folder(run_id).rglob("*") if path.is_file())
 
     # Runs
 
@@ -255,8 +260,8 @@ class Store(Frames):
     def _measurements(self, run_id: str) -> Path:
         return self.folder(run_id) / "measurements"
 
-    def _measured(self, run_id: str, name: str) -> dict[str, Any] | None:
-        """The record of a measurement; None if it is missing or damaged. Damage is reported."""
+    def measurement(self, run_id: str, name: str) -> dict[str, Any] | None:
+        """The record of a measurement by its name; None if it is missing or damaged. Damage is reported."""
         try:
             return read_measurement(self._measurements(run_id), name)
         except StoreError as error:
@@ -265,12 +270,12 @@ class Store(Frames):
 
     def has_measurement(self, run_id: str, measurement: Measurement) -> bool:
         """Whether the store has this measurement of a run, undamaged."""
-        return self._measured(run_id, measurement.name) is not None
+        return self.measurement(run_id, measurement.name) is not None
 
     def measured(self, run_id: str, chosen: Sequence[Measurement] | None = None) -> list[tuple[Path, dict[str, Any]]]:
         """The tables and records of a run's sound measurements, all or the chosen ones, oldest first."""
         folder = self._measurements(run_id)
-        records = {name: self._measured(run_id, name) for name in names_of(folder, chosen)}
+        records = {name: self.measurement(run_id, name) for name in names_of(folder, chosen)}
         return [(folder / f"{name}.parquet", record) for name, record in records.items() if record is not None]
 
     def add_measurement(self, run_id: str, measurement: Measurement, measured: Measured) -> None:
@@ -291,27 +296,45 @@ class Store(Frames):
             numbers |= record["summary"]
         return numbers
 
-    # Studies
+    # Records of studies, requests and tags
 
     def write_study(self, name: str, record: dict[str, Any]) -> None:
         """Store which runs a study used, and its results."""
-        with explained(self.path):
-            (self.path / "studies").mkdir(exist_ok=True)
-            file = self.path / "studies" / f"{name}.json"
-            write_json(file, sealed(record), self.path / "temporary")
+        self.write_record("studies", name, record)
 
     def studies(self) -> list[dict[str, Any]]:
         """The records of all studies of this store."""
-        records = []
-        for path in sorted((self.path / "studies").glob("*.json")):
+        return list(self.records("studies", "a study", is_study).values())
+
+    def write_record(self, folder: str, name: str, record: dict[str, Any]) -> None:
+        """Write a record, with its hash, in one step."""
+        with explained(self.path):
+            (self.path / folder).mkdir(exist_ok=True)
+            write_json(self.path / folder / f"{name}.json", sealed(record), self.path / "temporary")
+
+    def records(self, folder: str, what: str, sound: Sound) -> dict[Path, dict[str, Any]]:
+        """The sound records in a folder, by path. Damaged ones are reported and left out."""
+        records = {}
+        for path in sorted((self.path / folder).glob("*.json")):
             try:
-                record = read_record(path)
-                if not record.keys() >= STUDY_KEYS:
-                    raise StoreError(f"{path} is damaged: it is not the record of a study.")
-                records.append(record)
+                records[path] = read_record(path, what, sound)
             except StoreError as error:
                 self.report(str(error))
         return records
+
+    # Tables. All take names of runs, and most measurements, to restrict them.
+
+    runs_df = tables.runs_df
+    combinations_df = tables.combinations_df
+    constituents_df = tables.constituents_df
+    strata_df = tables.strata_df
+    probes_df = tables.probes_df
+    curves_df = tables.curves_df
+
+
+def is_study(_file: str, record: dict[str, Any]) -> bool:
+    """Whether a record is that of a study."""
+    return record.keys() >= STUDY_KEYS
 
 
 def load_store(path: str | os.PathLike[str]) -> Store:

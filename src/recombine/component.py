@@ -17,6 +17,7 @@ import importlib
 import importlib.util
 import inspect
 import pkgutil
+import re
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -121,11 +122,15 @@ def _entry_points(room: str) -> dict[str, metadata.EntryPoint]:
     return {point.name: point for point in metadata.entry_points(group=f"recombine.{room}")}
 
 
+_KIND = re.compile(r'^    kind: Literal\["[^"]+"\] = "', re.MULTILINE)
+"""How the source of a component declares its kind. Files of helpers declare none."""
+
+
 @functools.cache
 def kinds(room: str) -> tuple[str, ...]:
     """The kinds of all components of a room. Nothing is imported."""
     names = [info.name for info in pkgutil.iter_modules([str(Path(__file__).parent / room)])]
-    own = {name.replace("_", "-") for name in names if _declared_kind(_source(room, name)) is not None}
+    own = {name.replace("_", "-") for name in names if _KIND.search(_source(room, name).read_text(encoding="utf-8"))}
     return tuple(sorted(own | set(_entry_points(room))))
 
 
@@ -134,21 +139,6 @@ def _source(room: str, name: str) -> Path:
     folder = Path(__file__).parent / room
     package = folder / name / "__init__.py"
     return package if package.exists() else folder / f"{name}.py"
-
-
-def _declared_kind(path: Path) -> str | None:
-    """The default of `kind: Literal[...]` in a file, read without importing it; None for helper files."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ClassDef):
-            for item in node.body:
-                if (
-                    isinstance(item, ast.AnnAssign)
-                    and isinstance(item.target, ast.Name)
-                    and item.target.id == "kind"
-                    and isinstance(item.value, ast.Constant)
-                ):
-                    return str(item.value.value)
-    return None
 
 
 @functools.cache

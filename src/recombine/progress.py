@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from recombine.plain import plain
@@ -74,9 +73,7 @@ class ProgressBar:
             self._timer.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._timer.cancel()
         with self._lock:
             self._quiet = True  # The timer may be about to show it.

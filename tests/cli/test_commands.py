@@ -12,8 +12,7 @@ import pytest
 
 from recombine.component import ROOMS, kinds
 from recombine.spaces.product import ProductSpace
-from recombine.store.files import sealed
-from recombine.store.setting_aside import moved
+from recombine.store.files import moved, sealed
 from recombine.store.store import Store
 from recombine.supports.random import Random
 from recombine.training.outcome import Outcome

@@ -176,7 +176,7 @@ import sys
 from recombine.engines.work_units import WorkUnit
 from recombine.engines.processes import ProcessEngine
 from recombine.store.store import Store
-unit = WorkUnit.from_text(sys.argv[1])
+unit = WorkUnit.model_validate_json(sys.argv[1])
 ProcessEngine(2, 1, least=0.0).run(Store(sys.argv[2]), unit.configs)
 """
 
@@ -185,7 +185,7 @@ def test_a_killed_parent_leaves_no_process_behind(store, small):
     from recombine.engines.work_units import WorkUnit
 
     unit = WorkUnit(configs=tuple(small(12, seed=seed, recipe=ENDLESS) for seed in range(2)))
-    parent = subprocess.Popen([sys.executable, "-c", PARENT, unit.text(), str(store.path)])
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, unit.model_dump_json(), str(store.path)])
     try:
         deadline = time.monotonic() + 120
         pids: list[int] = []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from recombine.cli.options import JsonOption, split_names
-from recombine.cli.output import json_text, print_json, say_line, say_written
+from recombine.cli.output import interval_text, json_text, print_json, say_line, say_written
 from recombine.errors import BadInput
 from recombine.progress import ProgressBar
 
@@ -191,8 +191,6 @@ def _say(result: ImagesResult, files: dict[str, str]) -> None:
 
 
 def _say_set(finding: SetFinding) -> None:
-    from recombine.cli.audit_summary import interval_text
-
     counts = f"{finding.prompts} prompts, {finding.images} images, {finding.judged} judged"
     rate = f", {interval_text(finding.success)} right" if finding.success is not None else ""
     say_line(f"{finding.name}: {counts}{rate}", "bold")

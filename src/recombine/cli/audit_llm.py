@@ -6,19 +6,23 @@ import contextlib
 import dataclasses
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
+from recombine.cli import output
 from recombine.cli.options import DryOption, JsonOption, split_names
-from recombine.cli.output import CheckFailed, json_text, print_json, write_table
 from recombine.errors import BadInput
+from recombine.plain import plain
 from recombine.progress import ProgressBar
 
 if TYPE_CHECKING:
-    from recombine.endpoints import EmbersAudit
+    from rich.table import Table
+
+    from recombine.audit import Embers
+    from recombine.endpoints import AnswerCache, EmbersAudit
     from recombine.language.items import Item
 
 audit_llm_app = App(name="audit-llm", help="Audit a language model by asking it questions.", help_format="plaintext")
@@ -29,6 +33,8 @@ ITEMS = 40
 AT_ONCE = 4
 LONGEST = 86_400.0
 """Largest timeout in seconds: a day."""
+WIDEST = 1000
+"""A terminal width at which every table fits."""
 VERSION = 1
 """The version of the questions. Answers of different versions are not mixed."""
 
@@ -78,12 +84,11 @@ def embers(
         given = {"items": items_from and items_from.name, "seed": None, "shifts": None}
         subject.settings.update(made if items_from is None else given)
     if dry_run:
-        from recombine.cli.audit_llm_summary import say_dry
         from recombine.endpoints import AnswerCache
 
         kept = AnswerCache(out)
         kept.check(subject.settings)
-        say_dry(asked, kept, notes, as_json=json)
+        _say_dry(asked, kept, notes, as_json=json)
         return
     threads = at_once if at_once is not None else 1 if endpoint is None else AT_ONCE
     _audit(subject, asked, out, threads, notes, as_json=json)
@@ -176,7 +181,6 @@ def _subject(
 def _audit(
     subject: Subject, items: Sequence[Item], out: Path, at_once: int, notes: Sequence[str], *, as_json: bool
 ) -> None:
-    from recombine.cli.audit_llm_summary import say_result
     from recombine.endpoints import audit_embers
 
     # Redirect standard output first: the progress bar replaces it too, and restores what it found.
@@ -185,22 +189,92 @@ def _audit(
         on("writing the report")
         files = _write(result, out)
     if as_json:
-        print_json(result.record() | {"files": files})
+        output.print_json(result.record() | {"files": files})
     else:
-        say_result(result, files)
+        _say_result(result, files)
     if result.missing:
         fix = subject.fix() or "check that the model answers"
-        raise CheckFailed(" ".join(result.lacking), fix=f"{fix}, and run the same command again")
+        raise output.CheckFailed(" ".join(result.lacking), fix=f"{fix}, and run the same command again")
 
 
 def _write(result: EmbersAudit, out: Path) -> dict[str, str]:
     """The findings, the answers as a table, and the page."""
     from recombine.figures.files import write_whole
 
-    files = {"findings": str(write_whole(out / "audit.json", json_text(result.record(), indent=1)))}
+    files = {"findings": str(write_whole(out / "audit.json", output.json_text(result.record(), indent=1)))}
     if result.findings is not None:
         from recombine.report import write_embers
 
-        files["answers"] = str(write_table(result.answers, out / "answers.csv"))
+        files["answers"] = str(output.write_table(result.answers, out / "answers.csv"))
         files["report"] = str(write_embers(result, result.findings, out / "report.html"))
     return files
+
+
+def _say_result(result: EmbersAudit, files: Mapping[str, str]) -> None:
+    """Print the result. Missing answers are reported as an error elsewhere."""
+    findings = result.findings
+    right = f", {output.interval_text(findings.right)} right" if findings is not None else ""
+    output.say_line(f"{result.settings['model']}: {result.items} items, {len(result.answers)} answered{right}", "bold")
+    if findings is not None:
+        _say_found(findings)
+        output.say(output.verdict_table([verdict.record() for verdict in findings.verdicts]))
+    for note in (*result.remarks, *(() if findings is None else findings.notes)):
+        output.say_line(note, "dim")
+    output.say_written(files.values())
+
+
+def _say_dry(items: Sequence[Item], kept: AnswerCache, notes: Sequence[str], *, as_json: bool) -> None:
+    """Print the number of items of each kind, how many are answered already, and an example of each task."""
+    from recombine.endpoints.asking import answered
+
+    held = kept.read()
+    done = {item.name for item in items if answered(held.get(item.name))}
+    kinds: dict[tuple[str, str], list[Item]] = {}
+    for item in items:
+        kinds.setdefault((item.task, item.variant), []).append(item)
+    examples = {task: members[0].prompt for (task, _), members in reversed(kinds.items())}
+    rows = [
+        (task, variant, len(members), sum(item.name in done for item in members))
+        for (task, variant), members in kinds.items()
+    ]
+    if as_json:
+        names = ("task", "variant", "items", "answered")
+        counts = [dict(zip(names, row, strict=True)) for row in rows]
+        document = {"items": len(items), "answered": len(done), "kinds": counts, "examples": examples}
+        output.print_json(document | {"notes": list(notes)})
+        return
+    shown = [(plain(task), *numbers) for task, *numbers in rows]
+    output.say(output.table("", ["task", "variant", "items", "answered"], shown, left=2))
+    for task, prompt in reversed(examples.items()):
+        output.say(plain(task), "bold")
+        output.say("\n".join(map(plain, prompt.splitlines())))
+    for note in notes:
+        output.say_line(note, "dim")
+    output.say(f"{len(items) - len(done)} of {len(items)} questions would be asked", "bold")
+
+
+def _say_found(findings: Embers) -> None:
+    out, shares = output.console(), _shares(findings, whole=True)
+    if out.measure(shares, options=out.options.update_width(WIDEST)).maximum > out.width:
+        # Wrapped lines would be unreadable.
+        shares = _shares(findings, whole=False)
+    output.say(shares)
+    if findings.weights:
+        weights = [[weight.name, output.interval_text(weight.weight, sign=True)] for weight in findings.weights]
+        output.say(output.table("Log-odds (10 nats, 10 characters)", ["", "weight [95 % interval]"], weights))
+
+
+def _shares(findings: Embers, *, whole: bool) -> Table:
+    """One row per task and variant. Without `whole`, levels have no intervals; --json and the report have them."""
+    from recombine.audit.embers.findings import LEVELS
+    from recombine.report.embers import share_rows
+
+    rows = []
+    for task, variant, items, by_level in share_rows(findings):
+        cells = [output.interval_text(by_level["all"].right)]
+        for level in LEVELS:
+            share = by_level[level].right if level in by_level else None
+            cells.append("-" if share is None else output.interval_text(share) if whole else f"{share.estimate:.2f}")
+        rows.append([plain(task), variant, str(items), *cells])
+    title = "Right answers, by probability of the text"
+    return output.table(title, ["task", "variant", "items", "all", *LEVELS], rows, left=2)

@@ -12,8 +12,8 @@ from rich.text import Text
 from recombine._show import shorten
 from recombine.audit.findings import Advice, Audit, DecodabilityFinding, GapFinding, PartsFinding, ScoreFinding
 from recombine.audit.wording import large
+from recombine.cli.output import interval_text
 from recombine.plain import plain
-from recombine.stats.intervals import Interval
 
 FEW = 3
 """So many of a list stand on the screen; --json and --tables have all."""
@@ -155,12 +155,3 @@ def _advice(number: int, advice: Advice) -> Block:
     text.append(f"\n{advice.rule}: {plain(advice.because)}", style="dim")
     first = f"  {number}. "
     return Block(text, first, " " * len(first))
-
-
-def interval_text(interval: Interval | None, *, sign: bool = False) -> str:
-    """An estimate with its interval."""
-    if interval is None:
-        return "-"
-    form = "+.2f" if sign else ".2f"
-    low, high = (format(end, ".2f") for end in (interval.low, interval.high))
-    return f"{format(interval.estimate, form)} [{low}, {high}]"

@@ -26,9 +26,9 @@ def doctor(
         store_path: Also check this store, and repair what can be repaired.
         dry_run: Only look: change nothing in the store.
     """
+    from recombine.store.files import moved
     from recombine.store.provenance import machine, threads, versions
     from recombine.store.repair import Examination
-    from recombine.store.setting_aside import moved
 
     if dry_run and store_path is None:
         raise BadInput("--dry-run is about a store.", fix="name it with --store")

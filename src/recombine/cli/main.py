@@ -36,18 +36,15 @@ COMMANDS = {
     "listing:verdicts": "The verdicts of all studies in a store, corrected for their number.",
     "results:report": "Write a study's report: one HTML file that opens from disk.",
     "results:export": "Write results as small files: verdicts.json, overview.csv, a PNG for each figure; with `all`, also verdicts.md.",
+    "store:store_app": "Look after a store: delete, archive, tag and merge runs.",
+    "audit_llm:audit_llm_app": "Audit a language model by asking it questions.",
     "doctor:doctor": "Check the installation and the machine; check and repair a store. Nothing is deleted.",
 }
 """Where each command is declared, below `recombine.cli`. A module is imported when its command is called."""
 
 for path, text in COMMANDS.items():
-    app.command(f"recombine.cli.{path}", help=text)
-app.command(
-    "recombine.cli.store:store_app", name="store", help="Look after a store: delete, archive, tag and merge runs."
-)
-app.command(
-    "recombine.cli.audit_llm:audit_llm_app", name="audit-llm", help="Audit a language model by asking it questions."
-)
+    name = path.partition(":")[2].removesuffix("_app").replace("_", "-")
+    app.command(f"recombine.cli.{path}", name=name, help=text)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
-import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,8 +18,7 @@ from rich.table import Table
 import recombine as rc
 from recombine.errors import BadInput, RecombineError
 from recombine.plain import plain
-from recombine.store.files import explained, finite
-from recombine.writers import part_of
+from recombine.store.files import explained, finite, replacing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,6 +101,15 @@ def number(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.3f}" if abs(value) < 1000 else f"{value:,.0f}"
     return str(value)
+
+
+def interval_text(interval: rc.stats.Interval | None, *, sign: bool = False) -> str:
+    """An estimate with its interval."""
+    if interval is None:
+        return "-"
+    form = "+.2f" if sign else ".2f"
+    low, high = (format(end, ".2f") for end in (interval.low, interval.high))
+    return f"{format(interval.estimate, form)} [{low}, {high}]"
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, left: int = 1) -> Table:
@@ -197,19 +204,14 @@ def write_tables(frames: Mapping[str, pd.DataFrame], folder: Path) -> list[str]:
 
 def write_table(frame: pd.DataFrame, path: Path) -> Path:
     """Write a frame, whole or not at all, in the form that the file's name asks for."""
-    part = part_of(path)
-    try:
-        with explained(path):
-            if path.suffix.lower() == ".csv":
-                frame.to_csv(part, index=False)
-            elif path.suffix.lower() == ".parquet":
-                _of_one_type(frame).to_parquet(part, index=False)
-            else:
-                rows = (finite(_plain(row)) for row in frame.to_dict("records"))
-                part.write_text("".join(json.dumps(row, allow_nan=False) + "\n" for row in rows), encoding="utf-8")
-            os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    with explained(path), replacing(path) as part:
+        if path.suffix.lower() == ".csv":
+            frame.to_csv(part, index=False)
+        elif path.suffix.lower() == ".parquet":
+            _of_one_type(frame).to_parquet(part, index=False)
+        else:
+            rows = (finite(_plain(row)) for row in frame.to_dict("records"))
+            part.write_text("".join(json.dumps(row, allow_nan=False) + "\n" for row in rows), encoding="utf-8")
     return path
 
 

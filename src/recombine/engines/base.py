@@ -63,12 +63,11 @@ def plan(store: Store | None, configs: Sequence[RunConfig], measurements: Sequen
     unique = {config.run_id: config for config in configs}
     status = {run_id: None if store is None else store.status(run_id) for run_id in unique}
     left = [config for run_id, config in unique.items() if status[run_id] is None]
-    to_measure = [
-        (run_id, measurement)
+    measured = [
+        store is not None and status[run_id] == "complete" and store.has_measurement(run_id, measurement)
         for run_id in unique
         for measurement in measurements
         if status[run_id] != "failed"
-        and not (store is not None and status[run_id] and store.has_measurement(run_id, measurement))
     ]
     return Plan(
         runs=len(unique),
@@ -76,7 +75,7 @@ def plan(store: Store | None, configs: Sequence[RunConfig], measurements: Sequen
         failed=sum(word == "failed" for word in status.values()),
         buckets=len(buckets(left)),
         steps=sum(config.recipe.steps for config in left),
-        measurements=len(to_measure),
+        measurements=measured.count(False),
     )
 
 

@@ -52,10 +52,8 @@ class RemoteOutcome(Outcome):
     """A run that ended in another process. Its network and curves are read from the store."""
 
     def __init__(self, store: Store, config: RunConfig, fields: Event) -> None:
-        object.__setattr__(self, "_store", store)
-        object.__setattr__(self, "config", config)
-        for name in OUTCOME_FIELDS:
-            object.__setattr__(self, name, fields[name])
+        # An outcome is frozen, so its fields are set all at once.
+        vars(self).update({name: fields[name] for name in OUTCOME_FIELDS}, config=config, _store=store)
 
     @property
     def network(self) -> Network:  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -81,7 +81,7 @@ class _Workers:
     def give(self, number: int, unit: WorkUnit) -> None:
         worker = self._idle.pop() if self._idle else self._start()
         self.busy[worker] = number
-        worker.send(unit.text())
+        worker.send(unit.model_dump_json())
 
     def _start(self) -> WorkerProcess:
         worker = WorkerProcess(self._orders, self._environment)

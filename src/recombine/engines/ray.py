@@ -47,7 +47,6 @@ class RayEngine(Engine):
         threads: int | None = None,
         memory: int | None = None,
         remote: str | None = None,
-        retries: int = RETRIES,
         least: float = MIN_UNIT_SECONDS,
     ) -> None:
         """Make an engine. The cluster is contacted when a sweep runs.
@@ -59,7 +58,6 @@ class RayEngine(Engine):
             threads: Cores that each worker uses; `cpus` by default.
             memory: Bytes that each worker may use, and that Ray reserves.
             remote: An object store through which results travel; None if all nodes see the store's folder.
-            retries: How often Ray restarts a unit whose node was lost.
             least: Seconds that a work unit should last at least.
         """
         if importlib.util.find_spec("ray") is None:
@@ -71,7 +69,7 @@ class RayEngine(Engine):
         self.threads = math.ceil(cpus) if threads is None else threads
         self.memory = memory
         self.remote = None if remote is None else Remote(remote)
-        self.retries, self.least = retries, least
+        self.least = least
 
     def run(
         self,
@@ -88,7 +86,7 @@ class RayEngine(Engine):
             with _Tasks(self, store) as tasks:
                 while True:
                     while (numbered := work.next()) is not None:
-                        tasks.give(numbered[0], numbered[1].text())
+                        tasks.give(numbered[0], numbered[1].model_dump_json())
                     if not tasks.under_way:
                         return work.result()
                     for number, event in tasks.news():
@@ -172,7 +170,7 @@ class _Tasks:
         if engine.memory is not None:
             wanted["memory"] = engine.memory
         # Errors in a unit are events. A failure that Ray sees is a lost worker or node.
-        self._task = ray.remote(max_retries=engine.retries, retry_exceptions=False, **wanted)(run_remotely)
+        self._task = ray.remote(max_retries=RETRIES, retry_exceptions=False, **wanted)(run_remotely)
         # On this node if possible, because this node lives as long as the sweep. Elsewhere the board may die with its
         # node. It then restarts: some events are missing from the progress, but nothing from the results.
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)

@@ -6,6 +6,7 @@ Engines differ in how units reach workers. What happens with the answers is the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from recombine.engines.base import Sweep, plan
 from recombine.engines.events import EventReader
@@ -47,7 +48,7 @@ class WorkQueue:
         self._given: dict[int, WorkUnit] = {}
         self._numbers = len(self.waiting)
         self._failures: list[tuple[list[str], str, str | None]] = []
-        self._sums = dict.fromkeys(("measured", "compilations", "compile_seconds", "train_seconds"), 0.0)
+        self._sums: dict[str, Any] = dict.fromkeys(("measured", "compilations", "compile_seconds", "train_seconds"), 0)
         progress = progress or Progress()
         progress.started(len(self._left), ahead.steps)
         self._events = EventReader(store, self._unique, progress, total=ahead.measurements, each=len(measurements))
@@ -76,7 +77,7 @@ class WorkQueue:
         if kind == "broken":
             self._fail(unit, event["why"], event["fix"])
         else:
-            self._events.done(number, int(event["measured"]))
+            self._events.done(number, event["measured"])
             for name in self._sums:
                 self._sums[name] += event[name]
             for problem in event["problems"]:
@@ -86,11 +87,10 @@ class WorkQueue:
     def lost(self, number: int, why: str) -> None:
         """Note that a unit's worker was lost. Unfinished runs are tried once more, in halves."""
         unit = self._given.pop(number)
-        pieces = halves(unit, self.store)
         if unit.attempt:
             self._fail(unit, why, "give each process more memory (--memory, fewer --jobs), then run it again")
             return
-        for piece in pieces:
+        for piece in halves(unit, self.store):
             self.waiting[self._numbers] = piece
             self._numbers += 1
 
@@ -110,13 +110,9 @@ class WorkQueue:
                 f"that stopped: {why.rstrip('.')}.",
                 fix=fix,
             )
-        status = {run_id: self.store.status(run_id) for run_id in self._unique}
         return Sweep(
             trained=len(self._left),
             found=len(self._unique) - len(self._left),
-            failed=tuple(run_id for run_id, word in status.items() if word == "failed"),
-            measured=int(self._sums["measured"]),
-            compilations=int(self._sums["compilations"]),
-            compile_seconds=self._sums["compile_seconds"],
-            train_seconds=self._sums["train_seconds"],
+            failed=tuple(run_id for run_id in self._unique if self.store.status(run_id) == "failed"),
+            **self._sums,
         )

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from recombine.errors import StoreError
-from recombine.store.files import NewerFormat, read_record, sealed, sha256_of, size_of
+from recombine.store.files import NewerFormat, read_record, sealed, sha256_of, size_of, write_json
 from recombine.store.provenance import now, provenance, threads
-from recombine.training.checkpoint import read_arrays
+from recombine.training.checkpoint import read_arrays, save_tree
 from recombine.training.outcome import Outcome
 
 FORMAT = 1
@@ -43,43 +43,38 @@ def write_curves(path: Path, curves: list[dict[str, float]]) -> None:
     pq.write_table(pa.Table.from_arrays(columns, schema=CURVES_SCHEMA), path)
 
 
-def essence(outcome: Outcome) -> dict[str, Any]:
+def write_run(outcome: Outcome, folder: Path) -> None:
+    """Write a run that ended into a folder; the manifest last."""
+    write_curves(folder / CURVES, outcome.curves)
+    note = _note(outcome)
+    if outcome.failed_at is None:
+        save_tree(folder / WEIGHTS, outcome.network, note | {"curves": outcome.curves})
+    ending = {
+        "status": "complete" if outcome.failed_at is None else "failed",
+        "failed_at": outcome.failed_at,
+        "seconds": outcome.seconds,
+        "compile_seconds": outcome.compile_seconds,
+        "provenance": provenance(),
+    }
+    write_json(folder / MANIFEST, with_files(note | ending, folder))
+
+
+def _note(outcome: Outcome) -> dict[str, Any]:
     """The note in the weights. Equal runs under an equal plan have equal notes, so that their files are equal."""
     config = outcome.config
+    plan: dict[str, Any] = {"lanes": outcome.stack_size, "threads": threads()}
+    if outcome.devices > 1:
+        plan["devices"] = outcome.devices
+    if outcome.earlier_stack_sizes:  # Memory was short on the way.
+        plan["lanes_before"] = list(outcome.earlier_stack_sizes)
     return {
         "run": config.run_id,
         "config": config.dump(),
         "versions": {name: part.version for name, part in config.components().items()},
         "steps": outcome.steps,
         "reached": outcome.reached,
-        "plan": _plan(outcome),
-        "curves": outcome.curves,
+        "plan": plan,
     }
-
-
-def _plan(outcome: Outcome) -> dict[str, Any]:
-    plan: dict[str, Any] = {"lanes": outcome.stack_size, "threads": threads()}
-    if outcome.devices > 1:
-        plan["devices"] = outcome.devices
-    # Only where memory was short on the way.
-    return plan | ({"lanes_before": list(outcome.earlier_stack_sizes)} if outcome.earlier_stack_sizes else {})
-
-
-def manifest_of(outcome: Outcome, folder: Path) -> dict[str, Any]:
-    """The manifest of a run whose files are in a folder."""
-    repeated = essence(outcome)
-    del repeated["curves"]
-    return with_files(
-        repeated
-        | {
-            "status": "complete" if outcome.failed_at is None else "failed",
-            "failed_at": outcome.failed_at,
-            "seconds": outcome.seconds,
-            "compile_seconds": outcome.compile_seconds,
-            "provenance": provenance(),
-        },
-        folder,
-    )
 
 
 def with_files(manifest: dict[str, Any], folder: Path) -> dict[str, Any]:

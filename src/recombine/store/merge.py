@@ -15,11 +15,10 @@ from safetensors.numpy import load_file
 from recombine.errors import BadInput, StoreError
 from recombine.progress import StepCallback, no_progress
 from recombine.store.archive import files_of
-from recombine.store.files import SEAL, explained, new_folder, read_record, temporary_path, write_json
+from recombine.store.files import SEAL, explained, new_folder, read_record, replacing, set_aside, write_json
 from recombine.store.manifest import WEIGHTS
 from recombine.store.measurements import names_of
 from recombine.store.packed import unpacked
-from recombine.store.setting_aside import set_aside
 from recombine.store.store import Store, check_marker
 from recombine.store.tags import add_tag, tags
 
@@ -143,13 +142,9 @@ def _take_measurements(store: Store, other: Store, run_id: str) -> int:
         here.mkdir(exist_ok=True)
         for damaged in here.glob(f"{name}.*"):
             set_aside(store.path, damaged, f"{run_id}-{damaged.name}", "The measurement is damaged.")
-        folder = temporary_path(store.path / "temporary")
-        try:
-            for ending in (".parquet", ".json"):
-                _copy(there / f"{name}{ending}", folder / f"{name}{ending}")
-                os.replace(folder / f"{name}{ending}", here / f"{name}{ending}")
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        for file in (f"{name}.parquet", f"{name}.json"):
+            with replacing(here / file, store.path / "temporary") as part:
+                _copy(there / file, part)
         taken += 1
     return taken
 

@@ -12,10 +12,9 @@ from typing import Any
 
 from recombine.errors import StoreError
 from recombine.progress import StepCallback, no_progress
-from recombine.store.files import NewerFormat, explained, read_record, reclaim, temporary_path, write_json
+from recombine.store.files import NewerFormat, explained, read_record, reclaim, replacing, set_aside, write_json
 from recombine.store.manifest import (
     CURVES,
-    FORMAT,
     MANIFEST,
     WEIGHTS,
     read_manifest,
@@ -25,8 +24,7 @@ from recombine.store.manifest import (
     wrong_files,
 )
 from recombine.store.measurements import check_table, read_measurement
-from recombine.store.setting_aside import set_aside
-from recombine.store.store import MARKER, Store, check_marker, is_store, is_study
+from recombine.store.store import MARKER, Store, check_marker, is_store, is_study, write_marker
 from recombine.store.stored_run import StoredRun
 from recombine.training.checkpoint import read_arrays
 
@@ -104,7 +102,7 @@ class Examination:
         except StoreError as error:
             if self.repair:
                 set_aside(self.path, place, MARKER, error.message)
-                write_json(place, {"format": FORMAT}, self.path / "temporary")
+                write_marker(self.path, self.path / "temporary")
             self._note(place, error.message, "written anew")
 
     # Runs
@@ -150,14 +148,11 @@ class Examination:
         if damaged.name == CURVES:
             manifest = read_manifest(folder)  # It has the times too.
         # Always the curves: without a manifest it is unknown whether they are complete.
-        part, place = temporary_path(self.path / "temporary"), folder / CURVES
-        try:
+        place = folder / CURVES
+        with replacing(place, self.path / "temporary") as part:
             write_curves(part, curves)
             if place.exists() and place.read_bytes() != part.read_bytes():
                 set_aside(self.path, place, f"{folder.name}-{CURVES}", problem)
-            part.replace(place)
-        finally:
-            part.unlink(missing_ok=True)
         write_json(folder / MANIFEST, with_files(manifest, folder), self.path / "temporary")
         return True
 

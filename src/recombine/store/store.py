@@ -24,34 +24,10 @@ from typing import Any
 from recombine import _html
 from recombine.errors import BadInput, StoreError, did_you_mean
 from recombine.probes.base import Measured, Measurement
-from recombine.store import tables
-from recombine.store.files import (
-    NewerFormat,
-    Sound,
-    check_writable,
-    explained,
-    new_folder,
-    read_json,
-    read_record,
-    reclaim,
-    sealed,
-    write_json,
-)
-from recombine.store.manifest import (
-    CURVES,
-    FORMAT,
-    MANIFEST,
-    WEIGHTS,
-    essence,
-    manifest_of,
-    read_manifest,
-    write_curves,
-    wrong_lengths,
-)
+from recombine.store import files, tables
+from recombine.store.manifest import FORMAT, MANIFEST, read_manifest, write_run, wrong_lengths
 from recombine.store.measurements import names_of, read_measurement, write_measurement
-from recombine.store.setting_aside import set_aside
 from recombine.store.stored_run import StoredRun
-from recombine.training.checkpoint import save_tree
 from recombine.training.config import RunConfig
 from recombine.training.outcome import Outcome
 
@@ -84,7 +60,7 @@ class Store:
         self.path = Path(path)
         self.problems: list[str] = []
         """What could not be read, in words. Reading continues without it."""
-        with explained(self.path):
+        with files.explained(self.path):
             if self.path.exists() and not self.path.is_dir():
                 raise StoreError(f"The store {self.path} is a file, not a folder.", fix="choose a folder with --store")
             if is_store(self.path):
@@ -98,7 +74,7 @@ class Store:
             else:
                 self._create()
             if create:
-                reclaim(self.path)
+                files.reclaim(self.path)
                 self._drop_old_checkpoints()
 
     def _facts(self) -> list[tuple[str, object]]:
@@ -138,12 +114,12 @@ class Store:
             raise StoreError(
                 f"The folder {self.path} is not empty and not a store.", fix="choose an empty or a new folder"
             )
-        write_json(self.path / MARKER, {"format": FORMAT})
+        write_marker(self.path)
 
     def check_writable(self) -> None:
         """Raise StoreError if the store cannot be written, so that this is known before training."""
-        with explained(self.path):
-            check_writable(self.path / "temporary")
+        with files.explained(self.path):
+            files.check_writable(self.path / "temporary")
 
     @property
     def checkpoints(self) -> Path:
@@ -231,29 +207,23 @@ class Store:
     def commit(self, outcome: Outcome) -> None:
         """Store a run that ended, completely or not at all. The first commit of a run wins."""
         run_id = outcome.config.run_id
-        with explained(self.path):
+        with files.explained(self.path):
             if self.folder(run_id).exists() and self.status(run_id) is None:
                 self.set_aside(run_id)
-            with new_folder(self.path / "temporary", self.folder(run_id)) as folder:
-                write_curves(folder / CURVES, outcome.curves)
-                if outcome.failed_at is None:
-                    save_tree(folder / WEIGHTS, outcome.network, essence(outcome))
-                write_json(folder / MANIFEST, manifest_of(outcome, folder))
+            with files.new_folder(self.path / "temporary", self.folder(run_id)) as folder:
+                write_run(outcome, folder)
 
     def set_aside(self, run_id: str) -> Path:
         """Move a damaged run to `set-aside/`. Nothing is deleted."""
-        why = self._why(run_id)
-        with explained(self.path):
-            moved = set_aside(self.path, self.folder(run_id), run_id, why)
-        self.report(f"The damaged run {run_id} was moved to {moved}.")
-        return moved
-
-    def _why(self, run_id: str) -> str:
+        why = "Its weights cannot be read."
         try:
             self._manifest(run_id)
         except StoreError as error:
-            return error.message
-        return "Its weights cannot be read."
+            why = error.message
+        with files.explained(self.path):
+            moved = files.set_aside(self.path, self.folder(run_id), run_id, why)
+        self.report(f"The damaged run {run_id} was moved to {moved}.")
+        return moved
 
     # Measurements
 
@@ -281,12 +251,12 @@ class Store:
     def add_measurement(self, run_id: str, measurement: Measurement, measured: Measured) -> None:
         """Store a measurement of a run. The run itself does not change."""
         folder = self._measurements(run_id)
-        with explained(self.path):
+        with files.explained(self.path):
             record = folder / f"{measurement.name}.json"
             # A table without a record: another process is writing the same measurement, with the same result.
             if record.exists() and not self.has_measurement(run_id, measurement):
                 for damaged in (record, record.with_suffix(".parquet")):
-                    set_aside(self.path, damaged, f"{run_id}-{damaged.name}", "The measurement is damaged.")
+                    files.set_aside(self.path, damaged, f"{run_id}-{damaged.name}", "The measurement is damaged.")
             write_measurement(folder, measurement, measured, self.path / "temporary")
 
     def summaries(self, run_id: str, chosen: Sequence[Measurement] | None = None) -> dict[str, Any]:
@@ -308,16 +278,16 @@ class Store:
 
     def write_record(self, folder: str, name: str, record: dict[str, Any]) -> None:
         """Write a record, with its hash, in one step."""
-        with explained(self.path):
+        with files.explained(self.path):
             (self.path / folder).mkdir(exist_ok=True)
-            write_json(self.path / folder / f"{name}.json", sealed(record), self.path / "temporary")
+            files.write_json(self.path / folder / f"{name}.json", files.sealed(record), self.path / "temporary")
 
-    def records(self, folder: str, what: str, sound: Sound) -> dict[Path, dict[str, Any]]:
+    def records(self, folder: str, what: str, sound: files.Sound) -> dict[Path, dict[str, Any]]:
         """The sound records in a folder, by path. Damaged ones are reported and left out."""
         records = {}
         for path in sorted((self.path / folder).glob("*.json")):
             try:
-                records[path] = read_record(path, what, sound)
+                records[path] = files.read_record(path, what, sound)
             except StoreError as error:
                 self.report(str(error))
         return records
@@ -360,16 +330,21 @@ def is_store(path: Path) -> bool:
     return (path / MARKER).exists() or any((path / "runs").glob(f"*/{MANIFEST}"))
 
 
+def write_marker(path: Path, temporary: Path | None = None) -> None:
+    """Write the file that says that a folder is a store."""
+    files.write_json(path / MARKER, {"format": FORMAT}, temporary)
+
+
 def check_marker(path: Path) -> None:
     """Raise StoreError unless the marker exists, is undamaged, and has a known format."""
     repair = f"recombine doctor --store {path}"
     try:
-        marker = read_json(path / MARKER)
+        marker = files.read_json(path / MARKER)
     except StoreError as error:
         raise StoreError(error.message, fix=repair) from error
     version = marker.get("format") if isinstance(marker, dict) else None
     if isinstance(version, int) and version > FORMAT:
-        raise NewerFormat(
+        raise files.NewerFormat(
             f"The store {path} has format {version}; this recombine knows {FORMAT}.",
             fix="use the version of recombine that wrote it, or a newer one",
         )

@@ -28,16 +28,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, SerializeAsAny
 from recombine.errors import BadInput, did_you_mean
 
 ROOMS = (
-    "spaces",
-    "supports",
-    "problems",
-    "families",
-    "encodings",
-    "models",
-    "objectives",
-    "recipes",
-    "probes",
-    "studies",
+    *("spaces", "supports", "problems", "families", "encodings"),
+    *("models", "objectives", "recipes", "probes", "studies"),
 )
 
 
@@ -70,10 +62,8 @@ class Configuration(BaseModel):
         """Copy without validation, as pydantic does; names that are not fields are refused."""
         for name, value in (update or {}).items():
             if name not in type(self).model_fields:
-                raise BadInput(
-                    f"{type(self).__name__} has no field {name!r}, so model_copy cannot set it.",
-                    fix=f"use replace(**{{{name!r}: {value!r}}}), which takes nested names and validates",
-                )
+                fix = f"use replace(**{{{name!r}: {value!r}}}), which takes nested names and validates"
+                raise BadInput(f"{type(self).__name__} has no field {name!r}, so model_copy cannot set it.", fix=fix)
         return super().model_copy(update=update, deep=deep)
 
     def _settings(self) -> dict[str, Any]:
@@ -166,10 +156,8 @@ def find(room: str, kind: str) -> type[Component]:
     if kind in _entry_points(room):
         loaded = _entry_points(room)[kind].load()
         if not (inspect.isclass(loaded) and issubclass(loaded, Component)):
-            raise BadInput(
-                f"The entry point {kind!r} of group recombine.{room} gives {loaded!r}.",
-                fix="it must name a subclass of the room's base class",
-            )
+            fix = "it must name a subclass of the room's base class"
+            raise BadInput(f"The entry point {kind!r} of group recombine.{room} gives {loaded!r}.", fix=fix)
         return loaded
     module = importlib.import_module(f"recombine.{room}.{kind.replace('-', '_')}")
     for value in vars(module).values():
@@ -208,10 +196,8 @@ def resolve(room: str, value: Any) -> Any:
     if isinstance(value, str):
         value = {"kind": value}
     if not isinstance(value, dict) or "kind" not in value:
-        raise BadInput(
-            f"A component of {room} was given as {value!r}.",
-            fix=f"give a name, or a mapping with a kind; {did_you_mean('', kinds(room))}",
-        )
+        fix = f"give a name, or a mapping with a kind; {did_you_mean('', kinds(room))}"
+        raise BadInput(f"A component of {room} was given as {value!r}.", fix=fix)
     return find(room, str(value["kind"])).model_validate(value)
 
 

@@ -65,17 +65,9 @@ def audit_images(
         raise BadInput("--judge-model is only for an endpoint.", fix="name the endpoint: --judge openai:URL")
     with ProgressBar("loading") as on:
         asked = None if judge is None else make_judge(judge, model=judge_model, device=device)
+        loading = {"device": device, "precision": precision, "offload": offload}
         result = run_audit(
-            pipeline,
-            sets,
-            out,
-            judge=asked,
-            prompts=prompts_per_set,
-            settings=settings,
-            device=device,
-            precision=precision,
-            offload=offload,
-            on=on,
+            pipeline, sets, out, judge=asked, prompts=prompts_per_set, settings=settings, on=on, **loading
         )
         on("writing the report")
         files = _write(result, out)
@@ -85,10 +77,9 @@ def audit_images(
     else:
         _say(result, files)
     if judge is not None and not any(answer.success is not None for answer in result.answers.values()):
-        raise BadInput(
-            f"The judge {judge} judged no image. The images are kept; the report has no success rates.",
-            fix="read its errors in the notes of the report, fix it, and run the same command again",
-        )
+        kept = "The images are kept; the report has no success rates."
+        fix = "read its errors in the notes of the report, fix it, and run the same command again"
+        raise BadInput(f"The judge {judge} judged no image. {kept}", fix=fix)
 
 
 def _write(result: ImagesResult, out: Path) -> dict[str, str]:

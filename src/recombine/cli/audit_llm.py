@@ -116,10 +116,7 @@ def _items(
     if source is None:
         return make_items(ITEMS if number is None else number, seed, wanted, _shifts(shifts)), []
     if number is not None:
-        raise BadInput(
-            "--items and --items-from cannot be combined: the first makes items, the second reads yours.",
-            fix="give one of them",
-        )
+        raise BadInput("--items makes items, --items-from reads yours: both were given.", fix="give one of them")
     items, notes = read_items(source)
     items = [item for item in items if not wanted or item.task in wanted]
     if not items:
@@ -131,9 +128,8 @@ def _shifts(given: str) -> dict[str, int]:
     try:
         common, rare = (int(shift) for shift in given.split(","))
     except ValueError:
-        raise BadInput(
-            f"--shifts {given!r} does not name two shifts.", fix="write the common shift first: --shifts 13,12"
-        ) from None
+        fix = "write the common shift first: --shifts 13,12"
+        raise BadInput(f"--shifts {given!r} does not name two shifts.", fix=fix) from None
     return {"common": common, "rare": rare}
 
 
@@ -146,14 +142,10 @@ def _subject(
     key_variable: str,
 ) -> Subject:
     if (endpoint is None) == (function is None):
-        raise BadInput(
-            "Either an endpoint or a function is needed.",
-            fix="--endpoint URL --model NAME, or --function module:function",
-        )
+        fix = "--endpoint URL --model NAME, or --function module:function"
+        raise BadInput("Either an endpoint or a function is needed.", fix=fix)
     if temperature is not None and not 0 <= temperature < math.inf:
-        raise BadInput(
-            f"A temperature is 0 or more, got {temperature:g}.", fix="0 is usual; `none` sends no temperature"
-        )
+        raise BadInput(f"A temperature is 0 or more, got {temperature:g}.", fix="0 is usual; `none` sends none")
     if function is not None:
         from recombine.endpoints.function import load_function, source_version
 
@@ -164,9 +156,7 @@ def _subject(
     if endpoint is None or not model:
         raise BadInput("The endpoint needs the name of a model.", fix="--model NAME")
     if not 0 < timeout <= LONGEST:
-        raise BadInput(
-            f"The timeout must be more than 0 seconds and at most a day, got {timeout:g}.", fix="60 is usual"
-        )
+        raise BadInput(f"The timeout must be more than 0 seconds, at most a day, got {timeout:g}.", fix="60 is usual")
     from recombine.endpoints.chat import LIMIT, ChatEndpoint
 
     chat = ChatEndpoint(endpoint, model, key_variable, timeout=timeout, limit=max(LIMIT, 2 * timeout))
@@ -233,18 +223,15 @@ def _say_dry(items: Sequence[Item], kept: AnswerCache, notes: Sequence[str], *, 
     for item in items:
         kinds.setdefault((item.task, item.variant), []).append(item)
     examples = {task: members[0].prompt for (task, _), members in reversed(kinds.items())}
-    rows = [
-        (task, variant, len(members), sum(item.name in done for item in members))
-        for (task, variant), members in kinds.items()
-    ]
+    names = ["task", "variant", "items", "answered"]
+    rows = [(*kind, len(members), sum(item.name in done for item in members)) for kind, members in kinds.items()]
     if as_json:
-        names = ("task", "variant", "items", "answered")
         counts = [dict(zip(names, row, strict=True)) for row in rows]
         document = {"items": len(items), "answered": len(done), "kinds": counts, "examples": examples}
         output.print_json(document | {"notes": list(notes)})
         return
     shown = [(plain(task), *numbers) for task, *numbers in rows]
-    output.say(output.table("", ["task", "variant", "items", "answered"], shown, left=2))
+    output.say(output.table("", names, shown, left=2))
     for task, prompt in reversed(examples.items()):
         output.say(plain(task), "bold")
         output.say("\n".join(map(plain, prompt.splitlines())))

@@ -135,10 +135,8 @@ def _inside(found: DecodabilityFinding) -> Iterator[Block]:
     for factor, layer in found.chosen.items():
         site = sites.get((factor, layer))
         if site is not None:
-            yield _said(
-                f"{factor} at {layer}: {interval_text(site.score)}, chance {site.chance:.2f}, "
-                f"selectivity {site.selectivity:+.2f}"
-            )
+            beside = f"chance {site.chance:.2f}, selectivity {site.selectivity:+.2f}"
+            yield _said(f"{factor} at {layer}: {interval_text(site.score)}, {beside}")
     if found.relation is not None:
         relation = interval_text(found.relation, sign=True)
         yield _said(f"decodability and score, within strata: rank correlation {relation}")

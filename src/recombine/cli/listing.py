@@ -107,9 +107,8 @@ def show(what: str, *, store_path: StoreOption = DEFAULT_STORE, as_json: JsonOpt
     elif not rooms:
         _show_run(what, store_path, as_json)
     elif as_json:
-        schemas = {
-            room: _study_document(what) if room == "studies" else find(room, what).model_json_schema() for room in rooms
-        }
+        schemas = {room: find(room, what).model_json_schema() for room in rooms if room != "studies"}
+        schemas |= {"studies": _study_document(what)} if "studies" in rooms else {}
         print_json(schemas if len(rooms) > 1 else schemas[rooms[0]])
     else:
         for room in rooms:
@@ -182,11 +181,8 @@ def _study_document(kind: str) -> dict[str, Any]:
         }
         for claim in usual.design.claims
     ]
-    settings = [
-        {"name": name, "description": " ".join((field.description or "").split())}
-        for name, field in cls.model_fields.items()
-        if name != "kind"
-    ]
+    described = {name: field.description or "" for name, field in cls.model_fields.items() if name != "kind"}
+    settings = [{"name": name, "description": " ".join(text.split())} for name, text in described.items()]
     document = {"study": kind, "question": usual.question, "arms": arms, "claims": claims}
     return document | {"profiles": profiles, "settings": settings}
 

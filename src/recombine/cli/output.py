@@ -125,6 +125,12 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, 
 _STYLE: dict[str, Any] = {"title_justify": "left", "title_style": "bold", "box": SIMPLE_HEAD, "pad_edge": False}
 
 
+def effect_text(record: Mapping[str, Any]) -> str:
+    """The effect of a verdict with its interval."""
+    low, high = record["interval"]
+    return f"{number(record['effect'])} [{number(low)}, {number(high)}]"
+
+
 def verdict_table(records: Sequence[dict[str, Any]]) -> Table:
     """One row a verdict: the word first, then the claim in words, then what it rests on."""
     made = Table(title="Verdicts", **_STYLE)
@@ -134,11 +140,10 @@ def verdict_table(records: Sequence[dict[str, Any]]) -> Table:
     for record in records:
         word, style = record["verdict"], VERDICT_STYLE[record["verdict"]]
         role = "primary" if record["primary"] else record["role"] if record["role"] != "claim" else "secondary"
-        low, high = record["interval"]
         text = f"[bold]{escape(record['claim'])}[/bold] [dim]({role})[/dim]\n{escape(record['statement'])}"
         if record["note"]:
             text += f"\n[dim]{escape(record['note'])}[/dim]"
-        effect = escape(f"{number(record['effect'])} [{number(low)}, {number(high)}]")
+        effect = escape(effect_text(record))
         basis = f"{record['direction']} {record['margin']:g}, n = {record['replicates']}"
         made.add_row(f"[{style}]{word}[/{style}]", text, f"{effect}\n[dim]{basis}[/dim]", end_section=True)
     return made

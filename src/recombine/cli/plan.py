@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -72,39 +70,28 @@ def plan(
     check_table(out)
     given: dict[str, Any] = {"collected": collected, "strength": strength, "budget": budget}
     given |= {"cost": cost, "strategy": strategy, "seed": seed}
-    with _safe_to_show():
-        spec = _spec(file, levels, subsets)
-        spec = dataclasses.replace(
-            spec,
-            forbid=(*spec.forbid, *(forbid or ())),
-            require=(*spec.require, *(require or ())),
-            include=(*spec.include, *(include or ())),
-            # What the file says of levels does not count where another cost is asked for here.
-            costs={} if cost in ("one", "changes") else spec.costs,
-            **{name: value for name, value in given.items() if value is not None},
-        )
-        # Before anything is planned, so that a broken table is reported at once.
-        known = None if scores is None else rc.plan.read_scores(scores)
-        with ProgressBar("planning", quiet=as_json) as bar:
-            made = rc.make_plan(**vars(spec), progress=bar.update)
-        before = 0 if made.certificate_before is None else made.certificate_before.size
-        ahead = None if known is None else rc.plan.forecast_scores(known, before, len(made.combinations))
+    spec = _spec(file, levels, subsets)
+    spec = dataclasses.replace(
+        spec,
+        forbid=(*spec.forbid, *(forbid or ())),
+        require=(*spec.require, *(require or ())),
+        include=(*spec.include, *(include or ())),
+        # What the file says of levels does not count where another cost is asked for here.
+        costs={} if cost in ("one", "changes") else spec.costs,
+        **{name: value for name, value in given.items() if value is not None},
+    )
+    # Before anything is planned, so that a broken table is reported at once.
+    known = None if scores is None else rc.plan.read_scores(scores)
+    with ProgressBar("planning", quiet=as_json) as bar:
+        made = rc.make_plan(**vars(spec), progress=bar.update)
+    before = 0 if made.certificate_before is None else made.certificate_before.size
+    ahead = None if known is None else rc.plan.forecast_scores(known, before, len(made.combinations))
     if out is not None:
         _write(made, out)
     if as_json:
         print_json(_document(made, spec, ahead, out))
     else:
         _tell(made, spec, ahead, out)
-
-
-@contextlib.contextmanager
-def _safe_to_show() -> Iterator[None]:
-    """Errors quote names from data: nothing in them may act on a terminal."""
-    try:
-        yield
-    except BadInput as error:
-        text = "\n".join(plain(line) for line in error.message.split("\n"))
-        raise BadInput(text, fix=None if error.fix is None else plain(error.fix)) from error
 
 
 def _spec(file: Path | None, levels: str | None, subsets: str | None) -> rc.plan.PlanSpec:
@@ -222,11 +209,11 @@ def _tell_certificate(made: rc.plan.Plan, place: Console) -> None:
 def _tell_outlook(ahead: rc.plan.Forecast, place: Console) -> None:
     from recombine.plan.forecast import declined
 
-    rows = [
-        (str(one.number), number(one.score), "-" if one.low is None else f"{number(one.low)} to {number(one.high)}")
-        for one in ahead.expected
-    ]
-    level = next((one.level for one in ahead.expected if one.level is not None), None)
+    rows = []
+    for point in ahead.expected:
+        between = "-" if point.low is None else f"{number(point.low)} to {number(point.high)}"
+        rows.append((str(point.number), number(point.score), between))
+    level = next((point.level for point in ahead.expected if point.level is not None), None)
     interval = "interval" if level is None else f"{level * 100:.0f} % interval"
     place.print(table("", ["combinations in all", "expected score", interval], rows))
     for sentence in (*declined(ahead.expected), *ahead.notes):

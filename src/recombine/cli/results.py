@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 import recombine as rc
 from recombine.cli.options import DEFAULT_STORE, JsonOption, StoreOption
-from recombine.cli.output import answer, check_file, errors
+from recombine.cli.output import answer, check_file, effect_text, errors
 from recombine.cli.run import ALL
 from recombine.component import find
 from recombine.errors import BadInput
@@ -55,10 +55,9 @@ def finished(store: rc.Store, name: str | None, profile: str | None) -> StudyRes
     if name is not None:
         find("studies", name)
     if not records or (name is not None and name not in records):
-        raise BadInput(
-            f"The store {store.path} holds no results of {'any study' if name is None else f'the study {name!r}'}.",
-            fix=f"recombine run {name or 'data-scaling'} --store {store.path}",
-        )
+        what = "any study" if name is None else f"the study {name!r}"
+        fix = f"recombine run {name or 'data-scaling'} --store {store.path}"
+        raise BadInput(f"The store {store.path} holds no results of {what}.", fix=fix)
     if name is None and len(records) > 1:
         raise BadInput(f"The store holds several studies: {', '.join(records)}.", fix="name one")
     name = name or next(iter(records))
@@ -145,10 +144,8 @@ def _settle_recorded(out: Path) -> list[dict[str, Any]]:
         profiles = [{"profile": record["profile"]} for record in records]
         made = [verdict.record() | profile for verdict, profile in zip(verdicts, profiles, strict=True)]
     except (KeyError, TypeError) as error:
-        raise BadInput(
-            f"A verdicts.json below {out} is not understood: {error!r}.",
-            fix="remove what is no result of a study, or choose another folder",
-        ) from error
+        fix = "remove what is no result of a study, or choose another folder"
+        raise BadInput(f"A verdicts.json below {out} is not understood: {error!r}.", fix=fix) from error
     left = iter(made)
     for path, own in folders.items():
         write_json(path, list(itertools.islice(left, len(own))))
@@ -185,7 +182,7 @@ def _summary(studies: Mapping[str, Sequence[Mapping[str, Any]]], notes: Mapping[
         holds = f"{_answer(main)}; but see the [note]({where})" if study in notes else _answer(main)
         held = f"[{sum(map(_holds, own))} of {len(own)}]({where})"
         question = f"[{study}]({study}/): {_question(study)}"
-        rows.append([question, _short(main["statement"]), holds, _effect(main), held])
+        rows.append([question, _short(main["statement"]), holds, effect_text(main), held])
     head = ["study and its question", "main claim", "does the claim hold?"]
     return _lines([*head, "effect [95 % interval]", "claims that hold"], rows)
 
@@ -245,20 +242,11 @@ def _claims(records: Iterable[Mapping[str, Any]]) -> str:
         if record["primary"]:
             statement = f"**{statement}** (primary)"
         margin, replicates = f"{record['direction']} {record['margin']:g}", str(record["replicates"])
-        rows.append([f"`{record['claim']}`", statement, record["verdict"], _effect(record), margin, replicates])
+        rows.append([f"`{record['claim']}`", statement, record["verdict"], effect_text(record), margin, replicates])
     return _lines(["claim", "in words", "verdict", "effect [95 % interval]", "margin", "n"], rows)
-
-
-def _effect(record: Mapping[str, Any]) -> str:
-    low, high = record["interval"]
-    return f"{_number(record['effect'])} [{_number(low)}, {_number(high)}]"
 
 
 def _lines(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
     return "\n".join(lines)
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None or value != value else f"{value:.3f}"

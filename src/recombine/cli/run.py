@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import recombine as rc
-from recombine.cli.engines import THIS_PROCESS, EngineOptions
-from recombine.cli.options import DEFAULT_STORE, DryOption, JsonOption, Overrides, StoreOption
+from recombine.cli.options import DEFAULT_STORE, LOCAL, DryOption, EngineOptions, JsonOption, Overrides, StoreOption
 from recombine.cli.output import CheckFailed, answer, check_file, errors, message, print_json, say, table, verdict_table
 from recombine.errors import BadInput, MissingPackage
 
@@ -27,7 +26,7 @@ def run(
     profile: str = "laptop",
     store_path: StoreOption = DEFAULT_STORE,
     report: Path | None = None,
-    engines: EngineOptions = THIS_PROCESS,
+    engines: EngineOptions = LOCAL,
     as_json: JsonOption = False,
     dry_run: DryOption = False,
 ) -> None:
@@ -44,9 +43,8 @@ def run(
 
     engine, every = engines.make(), study == ALL
     if every and (report is not None or overrides):
-        raise BadInput(
-            "--report and settings belong to one study.", fix="run it by its name, or `recombine report STUDY`"
-        )
+        fix = "run it by its name, or `recombine report STUDY`"
+        raise BadInput("--report and settings belong to one study.", fix=fix)
     if report is not None:
         check_file(report)
     # Every study is built before anything trains: what cannot run is found now.
@@ -130,10 +128,8 @@ def _shown(result: StudyResult, report: Path | None, as_json: bool) -> dict[str,
 def check_failed(run_ids: Sequence[str]) -> None:
     """End with exit code 1 if runs failed."""
     if run_ids:
-        raise CheckFailed(
-            f"{len(run_ids)} runs failed: {', '.join(run_ids[:5])}.",
-            fix="`recombine show RUN` says at which step; a lower learning rate often helps",
-        )
+        fix = "`recombine show RUN` says at which step; a lower learning rate often helps"
+        raise CheckFailed(f"{len(run_ids)} runs failed: {', '.join(run_ids[:5])}.", fix=fix)
 
 
 def existing_store(path: Path) -> rc.Store | None:
@@ -182,7 +178,7 @@ def train(
     family: str,
     *overrides: Overrides,
     store_path: StoreOption = DEFAULT_STORE,
-    engines: EngineOptions = THIS_PROCESS,
+    engines: EngineOptions = LOCAL,
     as_json: JsonOption = False,
     dry_run: DryOption = False,
 ) -> None:
@@ -215,15 +211,13 @@ def train(
     rows = [(name, document.get(name)) for name in shown]
     answer(as_json, document, table(f"run {config.run_id}", ["", ""], rows))
     if document["status"] == "failed":
-        raise CheckFailed(
-            f"The loss was not finite at step {document['failed_at']}. The run is stored as failed.",
-            fix="lower the learning rate, e.g. learning_rate=0.01",
-        )
+        failure = f"The loss was not finite at step {document['failed_at']}. The run is stored as failed."
+        raise CheckFailed(failure, fix="lower the learning rate, e.g. learning_rate=0.01")
 
 
 def run_document(store: rc.Store, run_id: str) -> dict[str, Any]:
     """All that is known of a run, as plain values."""
-    from recombine.store.tables import ENDING
+    from recombine.store.manifest import ENDING
 
     run = store.load(run_id)
     document = {name: run.manifest[name] for name in ENDING} | store.summaries(run.run_id)

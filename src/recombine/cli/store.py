@@ -104,10 +104,8 @@ def rm(
 
     selection = conditions.selection(runs)
     if not selection:
-        raise BadInput(
-            "Name the runs to delete, or a condition.",
-            fix="name runs, or use --tag, --study, --sweep, --failed, --where",
-        )
+        fix = "name runs, or use --tag, --study, --sweep, --failed, --where"
+        raise BadInput("Name the runs to delete, or a condition.", fix=fix)
     store = _opened(store_path, writing=not dry_run)
     run_ids, kept = _removable(store, selection)
     document = {"removed": run_ids, "kept": kept, "bytes": sum(map(store.size, run_ids))}
@@ -155,10 +153,10 @@ def _show_removal(store: rc.Store, run_ids: Sequence[str], kept: dict[str, str],
     from recombine.store.selection import used_by_others
 
     users = used_by_others(store, run_ids, selection)
-    rows = [
-        (run_id, store.status(run_id) or "damaged", megabytes(store.size(run_id)), users.get(run_id, ""))
-        for run_id in run_ids[:SHOWN]
-    ]
+    rows = []
+    for run_id in run_ids[:SHOWN]:
+        status, size = store.status(run_id) or "damaged", megabytes(store.size(run_id))
+        rows.append((run_id, status, size, users.get(run_id, "")))
     if run_ids:
         title = f"To delete from {store.path}: {_runs(len(run_ids))}"
         say(table(title, ["run", "", "size", "used by"], rows, left=2))
@@ -294,10 +292,8 @@ def tag(
     selection = conditions.selection(runs)
     store = _opened(store_path, writing=True)
     if not selection:
-        raise BadInput(
-            f"Name the runs to tag {name!r}, or a condition.",
-            fix="name runs, or use --study, --sweep, --failed, --where",
-        )
+        fix = "name runs, or use --study, --sweep, --failed, --where"
+        raise BadInput(f"Name the runs to tag {name!r}, or a condition.", fix=fix)
     run_ids = selection.run_ids(store)
     new = add_tag(store, name, run_ids)
     document = {"tag": name, "runs": tags(store).get(name, []), "new": new}

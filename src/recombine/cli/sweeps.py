@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 import recombine as rc
-from recombine.cli.engines import THIS_PROCESS, EngineOptions
-from recombine.cli.options import DEFAULT_STORE, DryOption, JsonOption, Overrides, StoreOption
+from recombine.cli.options import DEFAULT_STORE, LOCAL, DryOption, EngineOptions, JsonOption, Overrides, StoreOption
 from recombine.cli.output import CheckFailed, answer, check_table, errors, message, print_json, say, table, write_table
 from recombine.cli.run import check_failed, existing_store, plan_document, what_is_left
 from recombine.errors import BadInput, StoreError
@@ -29,7 +28,7 @@ def sweep(
     store_path: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
     dry_run: DryOption = False,
-    engines: EngineOptions = THIS_PROCESS,
+    engines: EngineOptions = LOCAL,
 ) -> None:
     """Train and measure every cell of a grid over any settings, with replicates.
 
@@ -88,7 +87,7 @@ def resume(
     store_path: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
     dry_run: DryOption = False,
-    engines: EngineOptions = THIS_PROCESS,
+    engines: EngineOptions = LOCAL,
 ) -> None:
     """Finish the studies and sweeps that were begun in a store.
 
@@ -126,10 +125,8 @@ def resume(
         print_json(document)
     check_failed(list(dict.fromkeys(failed)))
     if strange:
-        raise CheckFailed(
-            f"{len(strange)} of what was asked cannot be resumed.",
-            fix="ask again with this version: `recombine run` or `recombine sweep`",
-        )
+        fix = "ask again with this version: `recombine run` or `recombine sweep`"
+        raise CheckFailed(f"{len(strange)} of what was asked cannot be resumed.", fix=fix)
 
 
 def _tasks(store: rc.Store, names: Sequence[str]) -> tuple[list[Task], list[str]]:

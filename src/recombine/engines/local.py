@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from recombine.engines.base import Engine, Sweep
@@ -74,11 +75,9 @@ class LocalEngine(Engine):
     def _measure(
         self, store: Store, run_ids: Sequence[str], measurements: Sequence[Measurement], progress: Progress
     ) -> int:
+        wanted = itertools.product(measurements, run_ids)
         missing = [
-            (run_id, measurement)
-            for measurement in measurements
-            for run_id in run_ids
-            if not store.has_measurement(run_id, measurement)
+            (run_id, measurement) for measurement, run_id in wanted if not store.has_measurement(run_id, measurement)
         ]
         measured_now, damaged = 0, set[str]()
         for index, (run_id, measurement) in enumerate(missing):

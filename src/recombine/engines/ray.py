@@ -177,9 +177,8 @@ class _Tasks:
         lasting = {"max_restarts": -1, "max_task_retries": -1}
         self._board: Any = ray.remote(num_cpus=0, scheduling_strategy=here, **lasting)(EventBoard).remote()  # type: ignore[attr-defined]
         remote = None if engine.remote is None else engine.remote.url
-        self._orders = WorkerOptions(
-            store=str(store.path.resolve()), remote=remote, threads=engine.threads, memory=engine.memory
-        ).model_dump_json()
+        limits: dict[str, Any] = {"threads": engine.threads, "memory": engine.memory}
+        self._orders = WorkerOptions(store=str(store.path.resolve()), remote=remote, **limits).model_dump_json()
         # Ray sets this variable for its workers. A sweep must mean the same with every engine.
         same = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS")}
         self._settings = json.dumps(settings() | same)

@@ -108,10 +108,8 @@ def archive(store: Store, path: Path, run_ids: Sequence[str], step: StepCallback
             check(part, kind, written, lambda done, all_: step(len(sound) + len(sound) * done // (all_ or 1), total))
         size = path.stat().st_size
     except OSError as error:
-        raise RecombineError(
-            f"The archive {path} cannot be written: {error.strerror or error}.",
-            fix="choose a place that has space and that you may write to; the store is as it was",
-        ) from error
+        fix = "choose a place that has space and that you may write to; the store is as it was"
+        raise RecombineError(f"The archive {path} cannot be written: {error.strerror or error}.", fix=fix) from error
     step(total, total)
     left_out = tuple(run_id for run_id in run_ids if run_id not in sound)
     return Archived(path, tuple(sound), asked, left_out, size, _changed(store, sound, written))
@@ -205,10 +203,8 @@ def check(path: Path, kind: str, expected: dict[str, dict[str, Any]], step: Step
     wanted = {name: entry["sha256"] for name, entry in expected.items()}
     wrong = sorted(name for name in found.keys() | wanted if found.get(name) != wanted.get(name))
     if wrong:
-        raise RecombineError(
-            f"The archive {path} does not hold what was written: {', '.join(wrong[:3])}.",
-            fix="a run may have been written to meanwhile: try again",
-        )
+        fix = "a run may have been written to meanwhile: try again"
+        raise RecombineError(f"The archive {path} does not hold what was written: {', '.join(wrong[:3])}.", fix=fix)
 
 
 def _changed(store: Store, run_ids: Sequence[str], written: Written) -> tuple[str, ...]:

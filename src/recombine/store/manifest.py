@@ -23,13 +23,12 @@ FORMAT = 1
 
 MANIFEST, WEIGHTS, CURVES = "manifest.json", "weights.safetensors", "curves.parquet"
 
-KEYS = frozenset(
-    {"run", "status", "failed_at", "config", "steps", "seconds", "compile_seconds", "reached", "files", "plan"}
-)
+ENDING = ("run", "status", "failed_at", "steps", "seconds", "compile_seconds", "reached")
+"""What a manifest says of how a run ended."""
 
-CURVES_SCHEMA = pa.schema(
-    {"step": pa.int64(), "loss": pa.float64(), "score_in": pa.float64(), "score_held_out": pa.float64()}
-)
+KEYS = frozenset({*ENDING, "config", "files", "plan"})
+
+CURVES_SCHEMA = pa.schema({"step": pa.int64()} | dict.fromkeys(("loss", "score_in", "score_held_out"), pa.float64()))
 """Explicit, because a network that was not trained has an empty curve."""
 
 
@@ -80,12 +79,8 @@ def _note(outcome: Outcome) -> dict[str, Any]:
 def with_files(manifest: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Add the lengths of the files, which show a truncated file without reading it, and their hashes."""
     files = [folder / name for name in (CURVES, WEIGHTS) if (folder / name).is_file()]
-    described = {
-        "format": FORMAT,
-        "files": {path.name: path.stat().st_size for path in files},
-        "sha256": {path.name: sha256_of(path) for path in files},
-    }
-    return sealed(manifest | described)
+    lengths, hashes = {path.name: path.stat().st_size for path in files}, {path.name: sha256_of(path) for path in files}
+    return sealed(manifest | {"format": FORMAT, "files": lengths, "sha256": hashes})
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -93,10 +88,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     manifest = read_record(folder / MANIFEST)
     written = manifest.get("format", FORMAT)
     if isinstance(written, int) and written > FORMAT:
-        raise NewerFormat(
-            f"{folder} was written by a newer recombine (format {written}; this one knows {FORMAT}).",
-            fix="use that version to read it; this one leaves it alone",
-        )
+        newer = f"a newer recombine (format {written}; this one knows {FORMAT})"
+        fix = "use that version to read it; this one leaves it alone"
+        raise NewerFormat(f"{folder} was written by {newer}.", fix=fix)
     if not manifest.keys() >= KEYS or manifest["run"] != folder.name or not _shaped(manifest):
         raise StoreError(f"{folder} is damaged: its manifest is not one of run {folder.name}.")
     return manifest
@@ -125,7 +119,7 @@ def wrong_lengths(folder: Path, manifest: dict[str, Any]) -> dict[str, str]:
     return wrong
 
 
-def wrong_files(folder: Path, manifest: dict[str, Any]) -> dict[str, str]:
+def damage(folder: Path, manifest: dict[str, Any]) -> dict[str, str]:
     """The run's files that changed since they were written, with the problem. Reads all files."""
     wrong = wrong_lengths(folder, manifest)
     for name in manifest["files"].keys() - wrong.keys():

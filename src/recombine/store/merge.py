@@ -163,9 +163,8 @@ def _take_records(store: Store, other: Store, folder: str, merged: Merged) -> No
             write_json(target, record, store.path / "temporary")
             merged.records.append(path.stem)
         elif _meaning(record) != _meaning(known):
-            merged.conflicts.append(
-                f"The record {folder}/{path.name} of {other.path} is another than the one here; it was kept out."
-            )
+            theirs = f"The record {folder}/{path.name} of {other.path}"
+            merged.conflicts.append(f"{theirs} is another than the one here; it was kept out.")
 
 
 def _meaning(record: dict[str, Any]) -> dict[str, Any]:

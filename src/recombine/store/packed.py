@@ -129,17 +129,13 @@ def _index(path: Path, target: Path) -> dict[str, dict[str, Any]]:
     try:
         record = json.loads(target.read_text())
         known, files = record["format"], record["files"]
-        sound = all(
-            {"bytes", "sha256"} <= entry.keys() and isinstance(entry["mtime_ns"], int | None)
-            for entry in files.values()
-        )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadInput(f"The archive {path} is damaged: its list cannot be read.", fix="copy it again") from error
+        keys = {"bytes", "sha256"}
+        sound = all(keys <= entry.keys() and isinstance(entry["mtime_ns"], int | None) for entry in files.values())
+    except (ValueError, KeyError, TypeError, AttributeError):
+        known, sound, files = FORMAT, False, {}
     if known != FORMAT:
-        raise BadInput(
-            f"The archive {path} has format {known!r}; this recombine knows {FORMAT}.",
-            fix="use the version of recombine that wrote it",
-        )
+        fix = "use the version of recombine that wrote it"
+        raise BadInput(f"The archive {path} has format {known!r}; this recombine knows {FORMAT}.", fix=fix)
     if not sound:
         raise BadInput(f"The archive {path} is damaged: its list cannot be read.", fix="copy it again")
     return files

@@ -30,9 +30,8 @@ class Remote:
         try:
             from fsspec.core import url_to_fs
         except ImportError as error:
-            raise MissingPackage(
-                "Object stores need a package that is not installed.", fix='pip install "recombine[ray]"'
-            ) from error
+            fix = 'pip install "recombine[ray]"'
+            raise MissingPackage("Object stores need a package that is not installed.", fix=fix) from error
         self.url = url
         if "://" not in url:
             raise BadInput(f"{url!r} is not the address of an object store.", fix="e.g. s3://bucket/runs")
@@ -46,10 +45,8 @@ class Remote:
         try:
             yield
         except OSError as error:
-            raise StoreError(
-                f"The object store {self.url} cannot be used: {error}.",
-                fix="check the address and your rights there; what was stored is kept",
-            ) from error
+            fix = "check the address and your rights there; what was stored is kept"
+            raise StoreError(f"The object store {self.url} cannot be used: {error}.", fix=fix) from error
 
     def _place(self, *parts: str) -> str:
         return "/".join([self._root.rstrip("/"), "runs", *parts])
@@ -128,10 +125,9 @@ class Remote:
                 file = folder / Path(name).name
                 self._files.get_file(self._place(run_id, file.name), str(file))
                 if size_of(file) != size:
-                    raise StoreError(
-                        f"The run {run_id} in {self.url} is damaged: {file.name} is not {size} bytes long.",
-                        fix=f"remove {self._place(run_id)}: it is made again then",
-                    )
+                    damage = f"{file.name} is not {size} bytes long"
+                    fix = f"remove {self._place(run_id)}: it is made again then"
+                    raise StoreError(f"The run {run_id} in {self.url} is damaged: {damage}.", fix=fix)
             (folder / MANIFEST).write_text(json.dumps(manifest, indent=1))
         return store.status(run_id) is not None
 

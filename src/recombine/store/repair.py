@@ -13,16 +13,7 @@ from typing import Any
 from recombine.errors import StoreError
 from recombine.progress import StepCallback, no_progress
 from recombine.store.files import NewerFormat, explained, read_record, reclaim, replacing, set_aside, write_json
-from recombine.store.manifest import (
-    CURVES,
-    MANIFEST,
-    WEIGHTS,
-    read_manifest,
-    rebuilt,
-    with_files,
-    write_curves,
-    wrong_files,
-)
+from recombine.store.manifest import CURVES, MANIFEST, WEIGHTS, damage, read_manifest, rebuilt, with_files, write_curves
 from recombine.store.measurements import check_table, read_measurement
 from recombine.store.store import MARKER, Store, check_marker, is_store, is_study, write_marker
 from recombine.store.stored_run import StoredRun
@@ -118,7 +109,7 @@ class Examination:
             if not self._made_anew(folder, folder / MANIFEST, error.message):
                 return False
             manifest = read_manifest(folder)
-        wrong = wrong_files(folder, manifest)
+        wrong = damage(folder, manifest)
         if wrong:
             name, state = next(iter(wrong.items()))
             problem = f"{name} is {state}"

@@ -33,14 +33,9 @@ class Standing:
     """Measurements that are done."""
 
     @property
-    def left(self) -> int:
-        """Runs to train."""
-        return self.runs - self.done - self.failed
-
-    @property
     def complete(self) -> bool:
         """Whether nothing is left to train or measure."""
-        return self.left == 0 and self.measured == self.measurements
+        return self.done + self.failed == self.runs and self.measured == self.measurements
 
 
 def _name(request: Request) -> str:

@@ -67,10 +67,8 @@ class Store:
                 self._check_format(writing=create)
             elif not create:
                 state = f"has no {MARKER}" if self.path.is_dir() else "does not exist"
-                raise StoreError(
-                    f"There is no store at {self.path}: the folder {state}.",
-                    fix="check the path (--store); training into a new folder creates a store",
-                )
+                fix = "check the path (--store); training into a new folder creates a store"
+                raise StoreError(f"There is no store at {self.path}: the folder {state}.", fix=fix)
             else:
                 self._create()
             if create:
@@ -112,7 +110,7 @@ class Store:
         foreign = [entry.name for entry in self.path.iterdir() if not entry.name.startswith(MARKER)]
         if foreign and not (self.path / MARKER).exists():
             raise StoreError(
-                f"The folder {self.path} is not empty and not a store.", fix="choose an empty or a new folder"
+                f"The folder {self.path} is not empty and not a store.", fix="choose an empty or new folder"
             )
         write_marker(self.path)
 
@@ -344,9 +342,7 @@ def check_marker(path: Path) -> None:
         raise StoreError(error.message, fix=repair) from error
     version = marker.get("format") if isinstance(marker, dict) else None
     if isinstance(version, int) and version > FORMAT:
-        raise files.NewerFormat(
-            f"The store {path} has format {version}; this recombine knows {FORMAT}.",
-            fix="use the version of recombine that wrote it, or a newer one",
-        )
+        fix = "use the version of recombine that wrote it, or a newer one"
+        raise files.NewerFormat(f"The store {path} has format {version}; this recombine knows {FORMAT}.", fix=fix)
     if version != FORMAT:
         raise StoreError(f"The store {path} is damaged: its {MARKER} does not say its format.", fix=repair)

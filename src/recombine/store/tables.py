@@ -13,6 +13,7 @@ from recombine.component import find, kinds
 from recombine.families.base import Family
 from recombine.probes.base import Measurement
 from recombine.store.files import sha256_of
+from recombine.store.manifest import CURVES, ENDING
 from recombine.supports.regions import STRATA
 
 if TYPE_CHECKING:
@@ -25,9 +26,6 @@ Names = Sequence[str] | None
 
 Chosen = Sequence[Measurement] | None
 """The measurements to use; None for the newest of each kind."""
-
-ENDING = ("run", "status", "failed_at", "steps", "seconds", "compile_seconds", "reached")
-"""What a manifest says of how a run ended."""
 
 
 def flatten(value: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -134,10 +132,8 @@ def _sound(store: Store, path: Path, digest: str | None) -> bool:
 
 def curves_df(store: Store, run_ids: Names = None) -> pd.DataFrame:
     """One row an evaluation: run, step, loss, score_in, score_held_out."""
-    name = "curves.parquet"
     files = {
-        run.run_id: (store.folder(run.run_id) / name, run.manifest.get("sha256", {}).get(name))
-        for run in store.runs(run_ids)
+        run.run_id: (run.folder / CURVES, run.manifest.get("sha256", {}).get(CURVES)) for run in store.runs(run_ids)
     }
     return _read(store, files)
 

@@ -160,13 +160,9 @@ def find(room: str, kind: str) -> type[Component]:
             raise BadInput(f"The entry point {kind!r} of group recombine.{room} gives {loaded!r}.", fix=fix)
         return loaded
     module = importlib.import_module(f"recombine.{room}.{kind.replace('-', '_')}")
-    for value in vars(module).values():
-        if (
-            inspect.isclass(value)
-            and issubclass(value, Component)
-            and value.__module__ == module.__name__
-            and value.model_fields["kind"].default == kind
-        ):
+    own = [value for value in vars(module).values() if getattr(value, "__module__", None) == module.__name__]
+    for value in own:
+        if inspect.isclass(value) and issubclass(value, Component) and value.model_fields["kind"].default == kind:
             return value
     raise BadInput(f"{module.__file__} does not define a component whose kind is {kind!r}.")
 

@@ -49,8 +49,7 @@ for path, text in COMMANDS.items():
 
 def main(arguments: list[str] | None = None) -> None:
     """The entry point: turns errors into messages and exit codes."""
-    given = sys.argv[1:] if arguments is None else arguments
-    sys.exit(_guarded(given))
+    sys.exit(_guarded(sys.argv[1:] if arguments is None else arguments))
 
 
 def _guarded(given: list[str]) -> int:
@@ -63,10 +62,8 @@ def _guarded(given: list[str]) -> int:
     try:
         # The process is short-lived and often interrupted: cyclopts' own handling would hide the exit code.
         app(given, exit_on_error=False, print_error=False, result_action="return_value")
-    except CheckFailed as error:
-        return _fail(error.message, error.fix, error.exit_code, as_json=False)
     except RecombineError as error:
-        return _fail(error.message, error.fix, error.exit_code, as_json)
+        return _fail(error.message, error.fix, error.exit_code, as_json and not isinstance(error, CheckFailed))
     except CycloptsError as error:
         return _fail(str(error), _hint(given), 2, as_json)
     except KeyboardInterrupt:

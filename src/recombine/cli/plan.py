@@ -67,6 +67,8 @@ def plan(
         seed: Another seed, another plan.
         out: Write the combinations to this table: .csv, .parquet, .jsonl.
     """
+    from recombine.plan.collected import header
+
     check_table(out)
     given: dict[str, Any] = {"collected": collected, "strength": strength, "budget": budget}
     given |= {"cost": cost, "strategy": strategy, "seed": seed}
@@ -87,7 +89,9 @@ def plan(
     before = 0 if made.certificate_before is None else made.certificate_before.size
     ahead = None if known is None else rc.plan.forecast_scores(known, before, len(made.combinations))
     if out is not None:
-        _write(made, out)
+        import pandas as pd
+
+        write_table(pd.DataFrame(made.names, columns=header(made.space), dtype=object), out)
     if as_json:
         print_json(_document(made, spec, ahead, out))
     else:
@@ -105,22 +109,13 @@ def _spec(file: Path | None, levels: str | None, subsets: str | None) -> rc.plan
     return rc.plan.PlanSpec(space)
 
 
-def _write(made: rc.plan.Plan, out: Path) -> None:
-    import pandas as pd
-
-    from recombine.plan.collected import as_names, header
-
-    frame = pd.DataFrame(as_names(made.combinations, made.space), columns=header(made.space), dtype=object)
-    write_table(frame, out)
-
-
 def _document(
     made: rc.plan.Plan, spec: rc.plan.PlanSpec, ahead: rc.plan.Forecast | None, out: Path | None
 ) -> dict[str, Any]:
-    from recombine.plan.collected import as_names, header
+    from recombine.plan.collected import header
 
     return {
-        "combinations": as_names(made.combinations, made.space),
+        "combinations": made.names,
         "factors": header(made.space) if isinstance(made.space, rc.ProductSpace) else None,
         "certificate": {
             "before": _certificate(made.certificate_before, made.space),
@@ -165,10 +160,10 @@ def _tell(made: rc.plan.Plan, spec: rc.plan.PlanSpec, ahead: rc.plan.Forecast | 
 
 
 def _tell_combinations(made: rc.plan.Plan, spec: rc.plan.PlanSpec, place: Console, out: Path | None) -> None:
-    from recombine.plan.collected import as_names, header
+    from recombine.plan.collected import header
     from recombine.plan.wording import amount
 
-    names = [[plain(str(name)) for name in row] for row in as_names(made.combinations[:SHOWN], made.space)]
+    names = [[plain(str(name)) for name in row] for row in made.names[:SHOWN]]
     columns = [plain(name) for name in header(made.space)]
     if len(columns) > COLUMNS:
         columns, names = ["combination"], [[shorten(", ".join(row), LONGEST)] for row in names]

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 
 from recombine.probes.base import Measurement
 from recombine.store.store import Store
-from recombine.training.config import RunConfig
+from recombine.training import Progress, RunConfig
 from recombine.training.program import buckets
-from recombine.training.progress import Progress
 
 
 @dataclasses.dataclass(frozen=True)

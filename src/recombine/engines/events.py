@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any
 
+from recombine.engines.worker import Event, Send
 from recombine.models.base import Network
 from recombine.store.store import Store
-from recombine.training.config import RunConfig
-from recombine.training.outcome import Outcome
-from recombine.training.progress import Progress
-
-Event = dict[str, Any]
+from recombine.training import Outcome, Progress, RunConfig
 
 OUTCOME_FIELDS = ("steps", "seconds", "compile_seconds", "reached", "failed_at", "stack_size")
 """The fields of an outcome that an event carries."""
@@ -21,7 +16,7 @@ OUTCOME_FIELDS = ("steps", "seconds", "compile_seconds", "reached", "failed_at",
 class EventWriter(Progress):
     """The worker's side: turns progress into events, at most one report of steps per interval."""
 
-    def __init__(self, send: Callable[[Event], None], interval: float) -> None:
+    def __init__(self, send: Send, interval: float) -> None:
         self._send, self._interval = send, interval
         self._last_report = 0.0
         self._evaluations: dict[str, dict[str, float]] = {}

@@ -23,16 +23,14 @@ def limit_memory(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (size, size))
 
 
-def limit_cores(threads: int) -> tuple[int, ...]:
+def limit_cores(threads: int) -> None:
     """Run on this number of cores only, if possible on cores that no other worker of this machine uses."""
     if not hasattr(os, "sched_setaffinity"):
-        return ()  # This system has no such limit, and the manifest does not claim one.
+        return  # This system has no such limit, and the manifest does not claim one.
     allowed = sorted(os.sched_getaffinity(0))
-    if threads >= len(allowed):
-        return tuple(allowed)
-    chosen = claim(allowed, threads, Path(tempfile.gettempdir()) / f"recombine-cores-{os.getuid()}")
-    os.sched_setaffinity(0, chosen)
-    return chosen
+    if threads < len(allowed):
+        locks = Path(tempfile.gettempdir()) / f"recombine-cores-{os.getuid()}"
+        os.sched_setaffinity(0, claim(allowed, threads, locks))
 
 
 def claim(cores: Sequence[int], wanted: int, folder: Path) -> tuple[int, ...]:

@@ -10,11 +10,8 @@ from recombine.errors import BadInput, StoreError
 from recombine.probes.base import Measured, Measurement
 from recombine.store.files import explained
 from recombine.store.store import Store
-from recombine.training.config import RunConfig
-from recombine.training.memory import NotEnoughMemory
+from recombine.training import NotEnoughMemory, Progress, RunConfig, Trainer
 from recombine.training.program import shared_compiler
-from recombine.training.progress import Progress
-from recombine.training.trainer import Trainer
 
 
 class LocalEngine(Engine):

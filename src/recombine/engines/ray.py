@@ -16,15 +16,13 @@ from typing import Any
 from recombine.engines.base import Engine, Sweep
 from recombine.engines.ray_task import EventBoard, run_remotely
 from recombine.engines.work_queue import WorkQueue
-from recombine.engines.work_units import MIN_UNIT_SECONDS
 from recombine.engines.worker import Event, WorkerOptions
 from recombine.engines.worker_process import settings
 from recombine.errors import BadInput, MissingPackage, StoreError
 from recombine.probes.base import Measurement
 from recombine.store.remote import Remote
 from recombine.store.store import Store
-from recombine.training.config import RunConfig
-from recombine.training.progress import Progress
+from recombine.training import Progress, RunConfig
 
 POLL_SECONDS = 0.5
 
@@ -47,7 +45,6 @@ class RayEngine(Engine):
         threads: int | None = None,
         memory: int | None = None,
         remote: str | None = None,
-        least: float = MIN_UNIT_SECONDS,
     ) -> None:
         """Make an engine. The cluster is contacted when a sweep runs.
 
@@ -58,18 +55,15 @@ class RayEngine(Engine):
             threads: Cores that each worker uses; `cpus` by default.
             memory: Bytes that each worker may use, and that Ray reserves.
             remote: An object store through which results travel; None if all nodes see the store's folder.
-            least: Seconds that a work unit should last at least.
         """
         if importlib.util.find_spec("ray") is None:
             raise MissingPackage("The engine ray needs Ray.", fix='pip install "recombine[ray]"')
         if cpus <= 0 or gpus < 0:
             raise BadInput(f"A worker was to have {cpus} cores and {gpus} GPUs; expected more than 0 cores.")
         self.address = address
-        self.cpus, self.gpus = cpus, gpus
+        self.cpus, self.gpus, self.memory = cpus, gpus, memory
         self.threads = math.ceil(cpus) if threads is None else threads
-        self.memory = memory
         self.remote = None if remote is None else Remote(remote)
-        self.least = least
 
     def run(
         self,
@@ -81,7 +75,7 @@ class RayEngine(Engine):
         if self.remote is not None:
             self.remote.fetch(store, [config.run_id for config in configs])
         with connected(self.address):
-            work = WorkQueue(store, configs, measurements, progress, workers=self._places(), least=self.least)
+            work = WorkQueue(store, configs, measurements, progress, self._places())
             self._share(store, work)
             with _Tasks(self, store) as tasks:
                 while True:

@@ -10,13 +10,12 @@ from typing import Any
 
 from recombine.engines.base import Sweep, plan
 from recombine.engines.events import EventReader
-from recombine.engines.work_units import WorkUnit, estimated, halves, split_work, unfinished
+from recombine.engines.work_units import MIN_UNIT_SECONDS, WorkUnit, estimated, halves, split_work, unfinished
 from recombine.engines.worker import ENDS, Event
 from recombine.errors import BadInput, RecombineError, StoreError
 from recombine.probes.base import Measurement
 from recombine.store.store import Store
-from recombine.training.config import RunConfig
-from recombine.training.progress import Progress
+from recombine.training import Progress, RunConfig
 
 SHOWN = 5
 """The number of runs that a message names."""
@@ -31,9 +30,7 @@ class WorkQueue:
         configs: Sequence[RunConfig],
         measurements: Sequence[Measurement],
         progress: Progress | None,
-        *,
         workers: int,
-        least: float,
     ) -> None:
         self.store = store
         self._unique = {config.run_id: config for config in configs}
@@ -43,7 +40,8 @@ class WorkQueue:
             store.check_writable()
         todo = unfinished(store, configs, measurements)
         seconds = estimated(store, todo, measurements)
-        self.waiting: dict[int, WorkUnit] = dict(enumerate(split_work(todo, measurements, seconds, workers, least)))
+        units = split_work(todo, measurements, seconds, workers, MIN_UNIT_SECONDS)
+        self.waiting: dict[int, WorkUnit] = dict(enumerate(units))
         """Units without a worker, largest first, by their number."""
         self._given: dict[int, WorkUnit] = {}
         self._numbers = len(self.waiting)

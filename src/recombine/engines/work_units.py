@@ -72,7 +72,7 @@ def split_work(
     measurements: Sequence[Measurement],
     seconds: Mapping[str, float],
     workers: int,
-    least: float = MIN_UNIT_SECONDS,
+    least: float,
 ) -> list[WorkUnit]:
     """Split runs into work units, largest first.
 

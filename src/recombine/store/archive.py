@@ -41,7 +41,6 @@ LEVEL = 1
 class Archived:
     """What an archive contains."""
 
-    path: Path
     runs: tuple[str, ...]
     asked: tuple[tuple[str, str], ...]
     """The studies and sweeps, by kind and name, whose records are included."""
@@ -112,7 +111,7 @@ def archive(store: Store, path: Path, run_ids: Sequence[str], step: StepCallback
         raise RecombineError(f"The archive {path} cannot be written: {error.strerror or error}.", fix=fix) from error
     step(total, total)
     left_out = tuple(run_id for run_id in run_ids if run_id not in sound)
-    return Archived(path, tuple(sound), asked, left_out, size, _changed(store, sound, written))
+    return Archived(tuple(sound), asked, left_out, size, _changed(store, sound, written))
 
 
 def _write(

@@ -14,7 +14,7 @@ from recombine.store.files import explained, temporary_path
 from recombine.store.requests import Request, requests
 from recombine.store.store import Store, is_study
 from recombine.store.tables import flatten
-from recombine.store.tags import tagged, untag_everywhere
+from recombine.store.tags import drop_tag, tagged, tags
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,5 +131,7 @@ def remove(store: Store, run_ids: Sequence[str], step: StepCallback = no_progres
             removed.append(run_id)
             shutil.rmtree(doomed, ignore_errors=True)
     step(len(run_ids), len(run_ids))
-    untag_everywhere(store, removed)
+    for name, held in tags(store).items():
+        if not set(held).isdisjoint(removed):
+            drop_tag(store, name, removed)
     return removed

@@ -28,8 +28,7 @@ from recombine.store import files, tables
 from recombine.store.manifest import FORMAT, MANIFEST, read_manifest, write_run, wrong_lengths
 from recombine.store.measurements import names_of, read_measurement, write_measurement
 from recombine.store.stored_run import StoredRun
-from recombine.training.config import RunConfig
-from recombine.training.outcome import Outcome
+from recombine.training import Outcome, RunConfig
 
 MARKER = "recombine.json"
 
@@ -73,7 +72,10 @@ class Store:
                 self._create()
             if create:
                 files.reclaim(self.path)
-                self._drop_old_checkpoints()
+                # Checkpoints of stored runs were left by a process that was killed in between.
+                for checkpoint in self.checkpoints.glob("*.safetensors"):
+                    if self.status(checkpoint.stem) is not None:
+                        checkpoint.unlink(missing_ok=True)
 
     def _facts(self) -> list[tuple[str, object]]:
         status = [self.status(name) for name in self.names()]
@@ -97,12 +99,6 @@ class Store:
             if writing:
                 raise
             self.report(error.message)
-
-    def _drop_old_checkpoints(self) -> None:
-        """Delete checkpoints of stored runs, left by a process that was killed in between."""
-        for path in self.checkpoints.glob("*.safetensors"):
-            if self.status(path.stem) is not None:
-                path.unlink(missing_ok=True)
 
     def _create(self) -> None:
         self.path.mkdir(parents=True, exist_ok=True)

@@ -63,10 +63,3 @@ def _write(store: Store, name: str, run_ids: Sequence[str]) -> None:
         return
     with explained(store.path):
         (store.path / "tags" / f"{name}.json").unlink(missing_ok=True)
-
-
-def untag_everywhere(store: Store, run_ids: Collection[str]) -> None:
-    """Remove all tags of these runs."""
-    for name, held in tags(store).items():
-        if not set(held).isdisjoint(run_ids):
-            drop_tag(store, name, run_ids)

@@ -135,11 +135,9 @@ def _source(room: str, name: str) -> Path:
 def summary(room: str, kind: str) -> str:
     """The first line of a component's documentation, for listings. recombine's own components are not imported."""
     path = _source(room, kind.replace("-", "_"))
-    if path.exists():
-        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    else:
-        text = inspect.getdoc(find(room, kind)) or ""
-    return text.strip().splitlines()[0] if text.strip() else ""
+    own = path.exists()
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) if own else inspect.getdoc(find(room, kind))
+    return (text or "").strip().partition("\n")[0]
 
 
 @functools.cache

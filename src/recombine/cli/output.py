@@ -215,7 +215,7 @@ def write_table(frame: pd.DataFrame, path: Path) -> Path:
         elif path.suffix.lower() == ".parquet":
             _of_one_type(frame).to_parquet(part, index=False)
         else:
-            rows = (finite(_plain(row)) for row in frame.to_dict("records"))
+            rows = finite(frame.to_dict("records"))
             part.write_text("".join(json.dumps(row, allow_nan=False) + "\n" for row in rows), encoding="utf-8")
     return path
 
@@ -229,8 +229,3 @@ def _of_one_type(frame: pd.DataFrame) -> pd.DataFrame:
             if len({type(value) for value in values}) > 1 or any(isinstance(value, dict) for value in values):
                 made[name] = made[name].map(str, na_action="ignore")
     return made
-
-
-def _plain(row: dict[Any, Any]) -> dict[str, Any]:
-    """Numbers of numpy as Python's own."""
-    return {str(name): value.item() if hasattr(value, "item") else value for name, value in row.items()}

@@ -68,10 +68,6 @@ class Remote:
             return None
         return manifest if isinstance(manifest, dict) and isinstance(manifest.get("files"), dict) else None
 
-    def __contains__(self, run_id: str) -> bool:
-        with self._explained():
-            return self.manifest(run_id) is not None
-
     # Sending
 
     def send(self, store: Store, run_id: str) -> None:

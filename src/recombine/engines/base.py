@@ -11,6 +11,12 @@ from recombine.store.store import Store
 from recombine.training import Progress, RunConfig
 from recombine.training.program import buckets
 
+Runs = Sequence[RunConfig]
+"""The runs of a sweep; repeated ones count once."""
+
+Probes = Sequence[Measurement]
+"""What is measured of each run."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
@@ -48,7 +54,7 @@ class Sweep:
     train_seconds: float
 
 
-def plan(store: Store | None, configs: Sequence[RunConfig], measurements: Sequence[Measurement] = ()) -> Plan:
+def plan(store: Store | None, configs: Runs, measurements: Probes = ()) -> Plan:
     """Say what is left to do. Nothing is drawn or trained.
 
     Args:
@@ -82,13 +88,7 @@ class Engine(abc.ABC):
     """Trains and measures the runs of a sweep."""
 
     @abc.abstractmethod
-    def run(
-        self,
-        store: Store,
-        configs: Sequence[RunConfig],
-        measurements: Sequence[Measurement] = (),
-        progress: Progress | None = None,
-    ) -> Sweep:
+    def run(self, store: Store, configs: Runs, measurements: Probes = (), progress: Progress | None = None) -> Sweep:
         """Make the store hold all these runs and measurements. Nothing is done twice.
 
         Args:

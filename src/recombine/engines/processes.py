@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Sequence
 
-from recombine.engines.base import Engine, Sweep
+from recombine.engines.base import Engine, Probes, Runs, Sweep
 from recombine.engines.work_queue import WorkQueue
 from recombine.engines.work_units import WorkUnit
 from recombine.engines.worker import Event, WorkerOptions
 from recombine.engines.worker_process import WorkerProcess, settings
 from recombine.errors import BadInput
-from recombine.probes.base import Measurement
 from recombine.store.provenance import threads as cores
 from recombine.store.store import Store
-from recombine.training import Progress, RunConfig
+from recombine.training import Progress
 
 
 class ProcessEngine(Engine):
@@ -39,13 +37,7 @@ class ProcessEngine(Engine):
         self.threads = max(1, cores() // jobs) if threads is None else threads
         self.memory = memory
 
-    def run(
-        self,
-        store: Store,
-        configs: Sequence[RunConfig],
-        measurements: Sequence[Measurement] = (),
-        progress: Progress | None = None,
-    ) -> Sweep:
+    def run(self, store: Store, configs: Runs, measurements: Probes = (), progress: Progress | None = None) -> Sweep:
         work = WorkQueue(store, configs, measurements, progress, self.jobs)
         options = WorkerOptions(store=str(store.path.resolve()), threads=self.threads, memory=self.memory)
         # Several processes may share a GPU, so none may reserve most of its memory.

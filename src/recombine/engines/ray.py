@@ -10,19 +10,18 @@ import math
 import os
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from recombine.engines.base import Engine, Sweep
+from recombine.engines.base import Engine, Probes, Runs, Sweep
 from recombine.engines.ray_task import EventBoard, run_remotely
 from recombine.engines.work_queue import WorkQueue
 from recombine.engines.worker import Event, WorkerOptions
 from recombine.engines.worker_process import settings
 from recombine.errors import BadInput, MissingPackage, StoreError
-from recombine.probes.base import Measurement
 from recombine.store.remote import Remote
 from recombine.store.store import Store
-from recombine.training import Progress, RunConfig
+from recombine.training import Progress
 
 POLL_SECONDS = 0.5
 
@@ -65,19 +64,13 @@ class RayEngine(Engine):
         self.threads = math.ceil(cpus) if threads is None else threads
         self.remote = None if remote is None else Remote(remote)
 
-    def run(
-        self,
-        store: Store,
-        configs: Sequence[RunConfig],
-        measurements: Sequence[Measurement] = (),
-        progress: Progress | None = None,
-    ) -> Sweep:
+    def run(self, store: Store, configs: Runs, measurements: Probes = (), progress: Progress | None = None) -> Sweep:
         if self.remote is not None:
             self.remote.fetch(store, [config.run_id for config in configs])
         with connected(self.address):
             work = WorkQueue(store, configs, measurements, progress, self._places())
             self._share(store, work)
-            with _Tasks(self, store) as tasks:
+            with contextlib.closing(_Tasks(self, store)) as tasks:
                 while True:
                     while (numbered := work.next()) is not None:
                         tasks.give(numbered[0], numbered[1].model_dump_json())
@@ -180,9 +173,6 @@ class _Tasks:
         self.under_way: dict[Any, int] = {}
         """The unit number of each task."""
 
-    def __enter__(self) -> _Tasks:
-        return self
-
     def give(self, number: int, unit: str) -> None:
         """Give a unit to Ray. Ray starts equal tasks in order."""
         task = self._task.remote(number, self._orders, self._settings, self._gpus, unit, self._board)  # type: ignore[attr-defined]
@@ -206,7 +196,8 @@ class _Tasks:
                 lines = str(error).strip().splitlines()
                 yield number, {"event": "lost", "why": lines[0] if lines else type(error).__name__}
 
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """End the tasks that are under way, and the board."""
         import ray
 
         with contextlib.suppress(Exception):

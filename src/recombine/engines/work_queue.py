@@ -5,17 +5,15 @@ Engines differ in how units reach workers. What happens with the answers is the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from recombine.engines.base import Sweep, plan
+from recombine.engines.base import Probes, Runs, Sweep, plan
 from recombine.engines.events import EventReader
 from recombine.engines.work_units import MIN_UNIT_SECONDS, WorkUnit, estimated, halves, split_work, unfinished
 from recombine.engines.worker import ENDS, Event
 from recombine.errors import BadInput, RecombineError, StoreError
-from recombine.probes.base import Measurement
 from recombine.store.store import Store
-from recombine.training import Progress, RunConfig
+from recombine.training import Progress
 
 SHOWN = 5
 """The number of runs that a message names."""
@@ -25,12 +23,7 @@ class WorkQueue:
     """The work units that are left of a sweep."""
 
     def __init__(
-        self,
-        store: Store,
-        configs: Sequence[RunConfig],
-        measurements: Sequence[Measurement],
-        progress: Progress | None,
-        workers: int,
+        self, store: Store, configs: Runs, measurements: Probes, progress: Progress | None, workers: int
     ) -> None:
         self.store = store
         self._unique = {config.run_id: config for config in configs}

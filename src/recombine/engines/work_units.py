@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import BaseModel, ConfigDict
 
 from recombine.component import field
+from recombine.engines.base import Probes, Runs
 from recombine.probes.base import Measurement
 from recombine.store.store import Store
 from recombine.training.config import RunConfig
@@ -44,7 +45,7 @@ class WorkUnit(BaseModel):
     """How many workers were lost while they worked on it."""
 
 
-def unfinished(store: Store, configs: Sequence[RunConfig], measurements: Sequence[Measurement]) -> list[RunConfig]:
+def unfinished(store: Store, configs: Runs, measurements: Probes) -> list[RunConfig]:
     """The runs that are not in the store, or lack one of the measurements. A failed run is finished."""
     unique = {config.run_id: config for config in configs}
     status = {run_id: store.status(run_id) for run_id in unique}
@@ -56,7 +57,7 @@ def unfinished(store: Store, configs: Sequence[RunConfig], measurements: Sequenc
     return [config for run_id, config in unique.items() if not measured.get(run_id)]
 
 
-def estimated(store: Store, configs: Sequence[RunConfig], measurements: Sequence[Measurement]) -> dict[str, float]:
+def estimated(store: Store, configs: Runs, measurements: Probes) -> dict[str, float]:
     """Estimate the seconds that each run still needs, from the arithmetic of its steps."""
     left = {}
     for _, bucket in buckets(configs):
@@ -68,11 +69,7 @@ def estimated(store: Store, configs: Sequence[RunConfig], measurements: Sequence
 
 
 def split_work(
-    configs: Sequence[RunConfig],
-    measurements: Sequence[Measurement],
-    seconds: Mapping[str, float],
-    workers: int,
-    least: float,
+    configs: Runs, measurements: Probes, seconds: Mapping[str, float], workers: int, least: float = MIN_UNIT_SECONDS
 ) -> list[WorkUnit]:
     """Split runs into work units, largest first.
 

@@ -195,7 +195,7 @@ def check(path: Path, kind: str, expected: dict[str, dict[str, Any]], step: Step
     try:
         for name, stream in members(path, kind):
             step(len(found), len(expected))
-            found[name] = hashlib.file_digest(stream, "sha256").hexdigest()
+            found[name] = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
     except UNREADABLE as error:
         raise RecombineError(f"The archive {path} cannot be read back: {error}.", fix="try again") from error
     found.pop(INDEX, None)

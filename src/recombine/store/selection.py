@@ -41,9 +41,8 @@ class Selection:
         """The names of the selected runs. Damaged runs count only where they are named."""
         chosen = [store.full_name(run) for run in self.runs] if self.runs else store.run_ids()
         wanted = [] if self.tag is None else [tagged(store, self.tag)]
-        for kind, name in (("study", self.study), ("sweep", self.sweep)):
-            if name is not None:
-                wanted.append(runs_of(store, kind, name))
+        asked = (("study", self.study), ("sweep", self.sweep))
+        wanted += [runs_of(store, kind, name) for kind, name in asked if name is not None]
         for allowed in wanted:
             chosen = [run_id for run_id in chosen if run_id in set(allowed)]
         if self.failed:

@@ -297,6 +297,18 @@ def test_the_store_can_be_named_by_the_environment(cli, finished, monkeypatch):
     assert len(cli("ls", "--json").document) == 8
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_are_printed(cli, shell):
+    answer = cli("completion", shell)
+    assert answer.code == 0 and "recombine" in answer.out
+    assert all(command in answer.out for command in ("train", "verdicts", "--store"))
+
+
+def test_the_bash_completion_is_a_sound_script(cli, tmp_path):
+    (tmp_path / "script").write_text(cli("completion", "bash").out)
+    subprocess.run(["bash", "-n", tmp_path / "script"], check=True)
+
+
 def test_help_and_version(cli):
     for arguments in ((), ("--help",), ("train", "--help"), ("run", "--help")):
         answer = cli(*arguments)
@@ -306,7 +318,9 @@ def test_help_and_version(cli):
     assert cli("--version").out.strip() == __version__
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["train", "--help"], ["--version"], ["ls", "studies", "--json"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["train", "--help"], ["--version"], ["ls", "studies", "--json"], ["completion", "bash"]]
+)
 def test_light_commands_do_not_import_what_is_heavy(arguments, tmp_path):
     script = (
         "import json, sys\n"

@@ -79,10 +79,10 @@ def embers(
     with contextlib.redirect_stdout(sys.stderr):
         asked, notes = _items(items, items_from, tasks or (), shifts, seed)
         subject = _subject(endpoint, model, function, temperature, timeout, key_variable)
-        subject.settings.update(audit="embers", version=VERSION)
-        made = {"items": "built-in", "seed": seed, "shifts": shifts}
-        given = {"items": items_from and items_from.name, "seed": None, "shifts": None}
-        subject.settings.update(made if items_from is None else given)
+        source = {"items": "built-in", "seed": seed, "shifts": shifts}
+        if items_from is not None:
+            source = {"items": items_from.name, "seed": None, "shifts": None}
+        subject.settings.update(source, audit="embers", version=VERSION)
     if dry_run:
         from recombine.endpoints import AnswerCache
 

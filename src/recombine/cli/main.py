@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from typing import Literal
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -45,6 +46,16 @@ COMMANDS = {
 for path, text in COMMANDS.items():
     name = path.partition(":")[2].removesuffix("_app").replace("_", "-")
     app.command(f"recombine.cli.{path}", name=name, help=text)
+
+
+@app.command
+def completion(shell: Literal["bash", "zsh", "fish"]) -> None:
+    """Print the completion script of a shell.
+
+    Args:
+        shell: The shell.
+    """
+    sys.stdout.write(app.generate_completion(prog_name="recombine", shell=shell) + "\n")
 
 
 def main(arguments: list[str] | None = None) -> None:

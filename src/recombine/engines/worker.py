@@ -139,8 +139,8 @@ class UnitQueue:
         self._busy.clear()
 
 
-# Limits. They are set before anything heavy is loaded: XLA and NumPy's linear algebra count the cores of the process once,
-# when they start. A limit on cores is therefore a limit on threads for both, and every manifest shows it.
+# Limits. They are set before anything heavy is loaded: XLA and NumPy's linear algebra count the cores of the process
+# once, when they start. A limit on cores is therefore a limit on threads for both, and every manifest shows it.
 
 
 def limit_memory(size: int) -> None:

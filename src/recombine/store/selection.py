@@ -1,4 +1,4 @@
-"""Choosing runs of a store (by name, tag, study, sweep, setting or failure; conditions narrow it), and deleting them."""
+"""Choosing runs (by name, tag, study, sweep, setting or failure; each condition narrows it), and deleting them."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Selection:
         """The names of the selected runs. Damaged runs count only where they are named."""
         chosen = [store.full_name(run) for run in self.runs] if self.runs else store.run_ids()
         wanted = [] if self.tag is None else [tagged(store, self.tag)]
-        asked = (("study", self.study), ("sweep", self.sweep))
-        wanted += [runs_of(store, kind, name) for kind, name in asked if name is not None]
+        named = (("study", self.study), ("sweep", self.sweep))
+        wanted += [runs_of(store, kind, name) for kind, name in named if name is not None]
         for allowed in wanted:
             chosen = [run_id for run_id in chosen if run_id in set(allowed)]
         if self.failed:

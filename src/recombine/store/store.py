@@ -63,7 +63,12 @@ class Store:
             if self.path.exists() and not self.path.is_dir():
                 raise StoreError(f"The store {self.path} is a file, not a folder.", fix="choose a folder with --store")
             if is_store(self.path):
-                self._check_format(writing=create)
+                try:
+                    check_marker(self.path)
+                except StoreError as error:
+                    if create:
+                        raise
+                    self.report(error.message)  # It can be read, as far as possible, but not written.
             elif not create:
                 state = f"has no {MARKER}" if self.path.is_dir() else "does not exist"
                 fix = "check the path (--store); training into a new folder creates a store"
@@ -91,23 +96,12 @@ class Store:
     def _repr_html_(self) -> str:
         return _html.card(f"Store {self.path}", _html.table(("", ""), self._facts()))
 
-    def _check_format(self, *, writing: bool) -> None:
-        """A store with a damaged or newer marker can be read, as far as possible, but not written."""
-        try:
-            check_marker(self.path)
-        except StoreError as error:
-            if writing:
-                raise
-            self.report(error.message)
-
     def _create(self) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
         # Another process may create the store now: its temporary files begin with the marker's name.
         foreign = [entry.name for entry in self.path.iterdir() if not entry.name.startswith(MARKER)]
         if foreign and not (self.path / MARKER).exists():
-            raise StoreError(
-                f"The folder {self.path} is not empty and not a store.", fix="choose an empty or new folder"
-            )
+            raise StoreError(f"The folder {self.path} is not empty and not a store.", fix="choose an empty folder")
         write_marker(self.path)
 
     def check_writable(self) -> None:

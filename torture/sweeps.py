@@ -16,8 +16,8 @@ from typing import Any
 
 from child import BOARD, PHASES
 
+from recombine.store.files import moved
 from recombine.store.repair import Examination
-from recombine.store.setting_aside import moved
 from recombine.store.store import Store, is_store
 
 CHILD = Path(__file__).with_name("child.py")

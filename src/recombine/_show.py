@@ -14,7 +14,5 @@ def text_table(rows: Iterable[Sequence[object]], indent: str = "  ") -> str:
     """Rows as aligned columns of plain text, without a line break at the end."""
     cells = [[str(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return "\n".join(
-        (indent + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip()
-        for row in cells
-    )
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
+    return "\n".join((indent + line).rstrip() for line in lines)

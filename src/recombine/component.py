@@ -17,6 +17,7 @@ import importlib
 import importlib.util
 import inspect
 import pkgutil
+import re
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -27,16 +28,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, SerializeAsAny
 from recombine.errors import BadInput, did_you_mean
 
 ROOMS = (
-    "spaces",
-    "supports",
-    "problems",
-    "families",
-    "encodings",
-    "models",
-    "objectives",
-    "recipes",
-    "probes",
-    "studies",
+    *("spaces", "supports", "problems", "families", "encodings"),
+    *("models", "objectives", "recipes", "probes", "studies"),
 )
 
 
@@ -69,10 +62,8 @@ class Configuration(BaseModel):
         """Copy without validation, as pydantic does; names that are not fields are refused."""
         for name, value in (update or {}).items():
             if name not in type(self).model_fields:
-                raise BadInput(
-                    f"{type(self).__name__} has no field {name!r}, so model_copy cannot set it.",
-                    fix=f"use replace(**{{{name!r}: {value!r}}}), which takes nested names and validates",
-                )
+                fix = f"use replace(**{{{name!r}: {value!r}}}), which takes nested names and validates"
+                raise BadInput(f"{type(self).__name__} has no field {name!r}, so model_copy cannot set it.", fix=fix)
         return super().model_copy(update=update, deep=deep)
 
     def _settings(self) -> dict[str, Any]:
@@ -121,11 +112,15 @@ def _entry_points(room: str) -> dict[str, metadata.EntryPoint]:
     return {point.name: point for point in metadata.entry_points(group=f"recombine.{room}")}
 
 
+_KIND = re.compile(r'^    kind: Literal\["[^"]+"\] = "', re.MULTILINE)
+"""How the source of a component declares its kind. Files of helpers declare none."""
+
+
 @functools.cache
 def kinds(room: str) -> tuple[str, ...]:
     """The kinds of all components of a room. Nothing is imported."""
     names = [info.name for info in pkgutil.iter_modules([str(Path(__file__).parent / room)])]
-    own = {name.replace("_", "-") for name in names if _declared_kind(_source(room, name)) is not None}
+    own = {name.replace("_", "-") for name in names if _KIND.search(_source(room, name).read_text(encoding="utf-8"))}
     return tuple(sorted(own | set(_entry_points(room))))
 
 
@@ -136,30 +131,13 @@ def _source(room: str, name: str) -> Path:
     return package if package.exists() else folder / f"{name}.py"
 
 
-def _declared_kind(path: Path) -> str | None:
-    """The default of `kind: Literal[...]` in a file, read without importing it; None for helper files."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.ClassDef):
-            for item in node.body:
-                if (
-                    isinstance(item, ast.AnnAssign)
-                    and isinstance(item.target, ast.Name)
-                    and item.target.id == "kind"
-                    and isinstance(item.value, ast.Constant)
-                ):
-                    return str(item.value.value)
-    return None
-
-
 @functools.cache
 def summary(room: str, kind: str) -> str:
     """The first line of a component's documentation, for listings. recombine's own components are not imported."""
     path = _source(room, kind.replace("-", "_"))
-    if path.exists():
-        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    else:
-        text = inspect.getdoc(find(room, kind)) or ""
-    return text.strip().splitlines()[0] if text.strip() else ""
+    own = path.exists()
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) if own else inspect.getdoc(find(room, kind))
+    return (text or "").strip().partition("\n")[0]
 
 
 @functools.cache
@@ -176,19 +154,13 @@ def find(room: str, kind: str) -> type[Component]:
     if kind in _entry_points(room):
         loaded = _entry_points(room)[kind].load()
         if not (inspect.isclass(loaded) and issubclass(loaded, Component)):
-            raise BadInput(
-                f"The entry point {kind!r} of group recombine.{room} gives {loaded!r}.",
-                fix="it must name a subclass of the room's base class",
-            )
+            fix = "it must name a subclass of the room's base class"
+            raise BadInput(f"The entry point {kind!r} of group recombine.{room} gives {loaded!r}.", fix=fix)
         return loaded
     module = importlib.import_module(f"recombine.{room}.{kind.replace('-', '_')}")
-    for value in vars(module).values():
-        if (
-            inspect.isclass(value)
-            and issubclass(value, Component)
-            and value.__module__ == module.__name__
-            and value.model_fields["kind"].default == kind
-        ):
+    own = [value for value in vars(module).values() if getattr(value, "__module__", None) == module.__name__]
+    for value in own:
+        if inspect.isclass(value) and issubclass(value, Component) and value.model_fields["kind"].default == kind:
             return value
     raise BadInput(f"{module.__file__} does not define a component whose kind is {kind!r}.")
 
@@ -218,10 +190,8 @@ def resolve(room: str, value: Any) -> Any:
     if isinstance(value, str):
         value = {"kind": value}
     if not isinstance(value, dict) or "kind" not in value:
-        raise BadInput(
-            f"A component of {room} was given as {value!r}.",
-            fix=f"give a name, or a mapping with a kind; {did_you_mean('', kinds(room))}",
-        )
+        fix = f"give a name, or a mapping with a kind; {did_you_mean('', kinds(room))}"
+        raise BadInput(f"A component of {room} was given as {value!r}.", fix=fix)
     return find(room, str(value["kind"])).model_validate(value)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -15,7 +14,6 @@ from recombine.errors import BadInput, RecombineError, did_you_mean
 
 Config = TypeVar("Config", bound=BaseModel)
 
-SEVERAL = "several values are expected."
 WITH_COMMAS = "write them with commas between them (a,b), a single one with a comma behind it (a,)"
 """How to write a list in an override. Sweep files have their own way."""
 
@@ -81,8 +79,7 @@ def apply(config: Config, overrides: Sequence[str]) -> Config:
     Returns:
         The changed copy. Unknown names, ambiguous names and bad values raise `BadInput`.
     """
-    with _lists_written(WITH_COMMAS):
-        return _changed(config, [split(override) for override in overrides])
+    return _changed(config, [split(override) for override in overrides], lists=WITH_COMMAS)
 
 
 def replace(config: Config, changes: Mapping[str, Any]) -> Config:
@@ -95,23 +92,11 @@ def replace(config: Config, changes: Mapping[str, Any]) -> Config:
     Returns:
         The changed copy, as `apply` makes it.
     """
-    with _lists_written("give a list or a tuple"):
-        return _changed(config, list(changes.items()))
+    return _changed(config, list(changes.items()), lists="give a list or a tuple")
 
 
-@contextlib.contextmanager
-def _lists_written(fix: str) -> Iterator[None]:
-    """Add a fix to the error about a single value where several are expected."""
-    try:
-        yield
-    except BadInput as error:
-        if error.fix is None and error.message.endswith(SEVERAL):
-            raise BadInput(error.message, fix=fix) from error
-        raise
-
-
-def _changed(config: Config, changes: Sequence[tuple[str, Any]]) -> Config:
-    """Set the values and validate once.
+def _changed(config: Config, changes: Sequence[tuple[str, Any]], lists: str) -> Config:
+    """Set the values and validate once. `lists` says how a list is given, where a single value came instead.
 
     Components are changed first, because they decide which fields exist. Validation comes last, because a new component
     may need the values that come with it.
@@ -135,7 +120,7 @@ def _changed(config: Config, changes: Sequence[tuple[str, Any]]) -> Config:
     named = [(_full_name(known, name), value) for name, value in rest]
     for full, value in sorted(named, key=lambda change: change[0].count(".")):
         _put(values, full, value)
-    return validate(type(config), values)
+    return validate(type(config), values, lists)
 
 
 def _with_component(known: dict[str, bool], full: str, component: Any, old: Component) -> dict[str, bool]:
@@ -154,23 +139,19 @@ def _put(values: dict[str, Any], full: str, value: Any) -> None:
     *path, leaf = full.split(".")
     for step in path:
         inner = values[step]
-        if isinstance(inner, BaseModel):
-            inner = ChangedFields(inner) if isinstance(inner, Component) else dict(inner)
-        else:
-            inner = dict(inner)
-        values[step] = values = inner
+        values[step] = values = ChangedFields(inner) if isinstance(inner, Component) else dict(inner)
     values[leaf] = value
 
 
-def validate(model: type[Config], values: Any) -> Config:
+def validate(model: type[Config], values: Any, lists: str | None = None) -> Config:
     """Build a configuration from plain values; a bad value raises `BadInput` that names it."""
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        raise explain(error) from error
+        raise explain(error, lists) from error
 
 
-def explain(error: ValidationError) -> RecombineError:
+def explain(error: ValidationError, lists: str | None = None) -> RecombineError:
     """Turn the first error of a validation into words: where, what came, what was expected."""
     first = error.errors(include_url=False)[0]
     inner = first.get("ctx", {}).get("error")
@@ -178,7 +159,7 @@ def explain(error: ValidationError) -> RecombineError:
         return inner
     where = ".".join(str(part) for part in first["loc"] if not str(part).startswith("function"))
     if isinstance(inner, ValidationError):
-        return explain(inner)
+        return explain(inner, lists)
     message = str(first["msg"]).removeprefix("Value error, ")
     if first["type"] == "value_error":
         return BadInput(f"{where}: {message}." if where else f"{message}.")
@@ -186,5 +167,5 @@ def explain(error: ValidationError) -> RecombineError:
         return BadInput(f"There is nothing called {where!r} to set.")
     given = first.get("input")
     if first["type"] in ("tuple_type", "list_type"):
-        return BadInput(f"{where or 'the value'} = {given!r}: {SEVERAL}")
+        return BadInput(f"{where or 'the value'} = {given!r}: several values are expected.", fix=lists)
     return BadInput(f"{where or 'the value'} = {given!r}: {message[0].lower()}{message[1:]}.")

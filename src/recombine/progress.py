@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from recombine.plain import plain
@@ -74,9 +73,7 @@ class ProgressBar:
             self._timer.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._timer.cancel()
         with self._lock:
             self._quiet = True  # The timer may be about to show it.
@@ -105,6 +102,8 @@ class ProgressBar:
     def _begin(self, stage: str, unit: str) -> None:
         self._stage, self._unit, self._note = stage, unit, ""
         self._began, self._next_line = time.monotonic(), 0.0
+        if self._bar is not None:
+            self._bar.reset(self._bar.task_ids[0], total=None)
 
     def update(self, done: float | None, total: float | None = None, note: str | None = None) -> None:
         """Report how much of the stage is done.
@@ -172,12 +171,8 @@ class ProgressBar:
         stage = plain(self._stage)
         if self._bar is None:
             self._bar = _rich_bar()
+            self._bar.add_task(stage, total=None, count="", note="")
             self._bar.start()
-        tasks = self._bar.tasks
-        if not tasks or tasks[0].fields["began"] != self._began:
-            for task in tasks:
-                self._bar.remove_task(task.id)
-            self._bar.add_task(stage, total=None, began=self._began, count="", note="")
         self._bar.update(
             self._bar.task_ids[0],
             description=stage,

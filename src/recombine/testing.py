@@ -10,6 +10,7 @@ errors; they do not prove that a component is right. Its meaning needs its own t
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import tempfile
@@ -50,17 +51,16 @@ def _expect(holds: Any, message: str) -> None:
         raise AssertionError(message)
 
 
-def _same(tree: PyTree, other: PyTree) -> bool:
-    """Whether two pytrees have the same arrays, bit for bit."""
-    leaves = [jax.tree.leaves(eqx.filter(part, eqx.is_array)) for part in (tree, other)]
-    if len(leaves[0]) != len(leaves[1]):
-        return False
-    return all(_bytes(first) == _bytes(second) for first, second in zip(*leaves, strict=True))
+def _contents(tree: PyTree) -> list[bytes]:
+    """The arrays of a pytree, bit for bit."""
+    leaves = jax.tree.leaves(eqx.filter(tree, eqx.is_array))
+    is_key = [jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) for leaf in leaves]
+    plain = [jax.random.key_data(leaf) if key else leaf for leaf, key in zip(leaves, is_key, strict=True)]
+    return [np.asarray(leaf).tobytes() for leaf in plain]
 
 
-def _bytes(leaf: Array) -> bytes:
-    plain = jax.random.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
-    return np.asarray(plain).tobytes()
+_alike = functools.partial(np.allclose, rtol=1e-4, atol=1e-5)
+"""Whether numbers agree as far as the order of sums allows."""
 
 
 def _finite(tree: PyTree) -> bool:
@@ -200,9 +200,7 @@ def _drawn(support: Support, pad_to: int | None) -> np.ndarray:
     return np.asarray(_samples(support.sampler(pad_to), _keys(DRAWS)))
 
 
-@eqx.filter_jit
-def _samples(draw: Callable[[Array], Array], keys: Array) -> Array:
-    return jax.vmap(draw)(keys)
+_samples = eqx.filter_jit(lambda draw, keys: jax.vmap(draw)(keys))
 
 
 def _check_against_listing(support: Support) -> None:
@@ -237,7 +235,7 @@ def check_family(family: Family, space: Space) -> None:
     single_task = jax.jit(examples)
     alone = single_task(rows[3], _keys(TASKS, 2)[3])
     for single, many in zip(jax.tree.leaves(alone), jax.tree.leaves((tasks, batch)), strict=True):
-        _expect(np.allclose(single, many[3], rtol=1e-4, atol=1e-5), "a task differs when it is drawn beside others")
+        _expect(_alike(single, many[3]), "a task differs when it is drawn beside others")
     _expect(_finite((tasks, batch)), "a task or a batch holds a number that is not finite")
     for index, row in enumerate(np.asarray(rows)):
         parts, vector = list(space.constituents(row)), np.asarray(tasks.vector[index])
@@ -275,9 +273,9 @@ def _check_scores(family: Family, batch: Batch) -> None:
 def _check_draws(draw: Callable[[Array], Any], seed: int = 0) -> Any:
     """The draw with one key, after a check that it repeats and that another key only changes the values of arrays."""
     first, again, other = (draw(jax.random.key(number)) for number in (seed, seed, seed + 1))
-    _expect(_same(first, again), "two draws with one key differ")
-    alike = signature(first) == signature(other)
-    _expect(alike, "draws with different keys differ in shape: runs could not share a program")
+    _expect(_contents(first) == _contents(again), "two draws with one key differ")
+    same_shapes = signature(first) == signature(other)
+    _expect(same_shapes, "draws with different keys differ in shape: runs could not share a program")
     return first
 
 
@@ -301,9 +299,7 @@ def check_encoding(encoding: Encoding, space: Space, family: Family) -> None:
     codes = np.asarray(jax.jit(jax.vmap(code))(jnp.asarray(rows)))
     _expect(codes.shape == (len(rows), size), f"a code has shape {codes.shape[1:]}, size says ({size},)")
     _expect(np.isfinite(codes), "a code holds a number that is not finite")
-    _expect(
-        np.allclose(jax.jit(code)(jnp.asarray(rows[0])), codes[0], rtol=1e-4, atol=1e-5), "the same task has two codes"
-    )
+    _expect(_alike(jax.jit(code)(jnp.asarray(rows[0])), codes[0]), "the same task has two codes")
     _expect(len(np.unique(codes, axis=0)) == len(rows), "two combinations have one code")
 
 
@@ -344,29 +340,26 @@ def check_model(model: Model, code_size: int = 5, input_size: int = 4, output_si
     other = draw(jax.random.key(1))
     _expect(not jnp.allclose(outputs, _many(other, codes, inputs)), "the key changes nothing")
     together = eqx.filter_jit(lambda network, *examples: network.tasks(*examples))(network, codes, inputs)
-    _expect(np.allclose(together, outputs, rtol=1e-4, atol=1e-5), "tasks together have other outputs than one by one")
+    _expect(_alike(together, outputs), "tasks together have other outputs than one by one")
     traced, sites = _traced(network, codes[0], inputs[0])
-    _expect(np.allclose(traced, outputs[0], rtol=1e-4, atol=1e-5), "trace gives other outputs than the call")
+    _expect(_alike(traced, outputs[0]), "trace gives other outputs than the call")
     for site, values in sites.items():
         _expect(site not in RESERVED_SITES, f"a site may not be called {site!r}")
         good = values.ndim == 2 and values.shape[0] == SAMPLES
         _expect(good, f"the site {site!r} has shape {values.shape}, expected ({SAMPLES}, units)")
         _expect(_finite(values), f"the site {site!r} is not finite")
     _check_edits(network, codes[0], inputs[0], traced, list(sites))
-    slope = eqx.filter_jit(eqx.filter_grad(lambda network: jnp.mean(jax.vmap(network)(codes, inputs) ** 2)))
-    gradient = slope(network)
+    gradient = eqx.filter_jit(eqx.filter_grad(lambda network: jnp.mean(jax.vmap(network)(codes, inputs) ** 2)))(network)
     _expect(_finite(gradient), "a gradient is not finite")
     _expect(any(bool(jnp.any(leaf)) for leaf in jax.tree.leaves(gradient)), "every gradient is zero")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "network.safetensors"
         save_tree(path, network)
-        _expect(_same(load_tree(path, other)[0], network), "it is not the same after loading")
+        _expect(_contents(load_tree(path, other)[0]) == _contents(network), "it is not the same after loading")
 
 
-@eqx.filter_jit
-def _many(network: Network, codes: Array, inputs: Array) -> Array:
-    """The outputs of tasks one by one; compiled, because this is much faster."""
-    return jax.vmap(network)(codes, inputs)
+_many = eqx.filter_jit(lambda network, codes, inputs: jax.vmap(network)(codes, inputs))
+"""The outputs of tasks one by one; compiled, because this is much faster."""
 
 
 def _traced(network: Network, code: Array, inputs: Array) -> tuple[Array, Trace]:
@@ -397,7 +390,7 @@ def _check_edits(network: Network, code: Array, inputs: Array, plain: Array, sit
         return network.trace(code, inputs, wipe)
 
     same = edited(network, code, inputs, jnp.asarray(-1))[0]
-    _expect(np.allclose(same, plain, rtol=1e-4, atol=1e-5), "an edit that changes nothing changes the outputs")
+    _expect(_alike(same, plain), "an edit that changes nothing changes the outputs")
     _expect(met == sites, f"edit is given the sites {met}, the trace has {sites}")
     for number, site in enumerate(sites):
         outputs, after = edited(network, code, inputs, jnp.asarray(number))

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from recombine.cli.engines import EngineOptions, bytes_of
+from recombine.cli.options import EngineOptions, bytes_of
 from recombine.engines.local import LocalEngine
 from recombine.engines.processes import ProcessEngine
 from recombine.engines.ray import RayEngine

@@ -40,3 +40,15 @@ def store(tmp_path: Path) -> Store:
     from recombine.store.store import Store
 
     return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def small_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work is split as far as it can be, though compiling takes longer than these runs."""
+    monkeypatch.setattr("recombine.engines.work_queue.MIN_UNIT_SECONDS", 0.0)
+
+
+@pytest.fixture
+def large_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All runs of a bucket are in one unit."""
+    monkeypatch.setattr("recombine.engines.work_queue.MIN_UNIT_SECONDS", 1000.0)

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="th
 HOLD = """
 import sys
 from pathlib import Path
-from recombine.engines.limits import claim
+from recombine.engines.worker import claim
 print(*claim([0, 1, 2, 3, 4], int(sys.argv[1]), Path(sys.argv[2])), flush=True)
 sys.stdin.read()
 """
@@ -48,7 +48,7 @@ def test_cores_are_taken_once_until_there_are_no_more(tmp_path):
 
 COUNT = """
 import sys, os
-from recombine.engines.limits import limit_cores, limit_memory
+from recombine.engines.worker import limit_cores, limit_memory
 limit_cores(1)
 assert "jax" not in sys.modules and "numpy" not in sys.modules
 from recombine.store.provenance import threads

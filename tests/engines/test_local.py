@@ -14,8 +14,8 @@ from recombine.engines.local import LocalEngine
 from recombine.errors import BadInput, StoreError
 from recombine.models.mlp import MLP
 from recombine.probes.scores import Scores
+from recombine.store.files import moved
 from recombine.store.repair import Examination
-from recombine.store.setting_aside import moved
 from recombine.store.store import Store
 from recombine.training import trainer as training
 from recombine.training.progress import Progress

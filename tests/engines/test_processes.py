@@ -77,10 +77,11 @@ def alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.usefixtures("small_units")
 def test_two_processes_give_what_one_gives(store, small, tmp_path, children):
     configs = [small(12, seed=seed) for seed in range(3)] + [small(12, learning_rate=1e30)]
     watch = Watch()
-    engine = ProcessEngine(2, threads(), least=0.0)
+    engine = ProcessEngine(2, threads())
     sweep = engine.run(store, [*configs, configs[0]], [SCORES], watch)
     assert (sweep.trained, sweep.found, sweep.measured) == (4, 0, 3)
     assert sweep.failed == (configs[3].run_id,)
@@ -106,8 +107,9 @@ def test_two_processes_give_what_one_gives(store, small, tmp_path, children):
     assert len(children) == 2, "no process is started for nothing"
 
 
+@pytest.mark.usefixtures("small_units")
 def test_cores_are_shared_out_and_written_down(store, small):
-    engine = ProcessEngine(threads(), least=0.0)
+    engine = ProcessEngine(threads())
     assert engine.threads == 1 and ProcessEngine(10_000).threads == 1
     engine.run(store, [small()])
     assert store.load(small()).manifest["plan"]["threads"] == 1
@@ -115,6 +117,7 @@ def test_cores_are_shared_out_and_written_down(store, small):
         ProcessEngine(0)
 
 
+@pytest.mark.usefixtures("large_units")
 def test_a_process_that_is_killed_loses_nothing(store, small, children):
     configs = [small(12, seed=seed, recipe=LONG, eval_every=50) for seed in range(3)]
     first = []
@@ -125,12 +128,13 @@ def test_a_process_that_is_killed_loses_nothing(store, small, children):
             os.kill(children[0].pid, signal.SIGKILL)
 
     watch = Watch(kill)
-    sweep = ProcessEngine(1, 1, least=1000.0).run(store, configs, [SCORES], watch)
+    sweep = ProcessEngine(1, 1).run(store, configs, [SCORES], watch)
     assert sweep.trained == 3 and sweep.measured == 3 and len(children) == 2
     assert watch.steps == 3 * LONG.steps, "what is done again is not counted again"
     assert sorted(store.run_ids()) == sorted(config.run_id for config in configs)
 
 
+@pytest.mark.usefixtures("large_units")
 def test_a_run_that_kills_its_process_again_is_named_and_the_others_are_kept(store, small, children):
     victim = small(12, seed=1, recipe=ENDLESS)
     configs = [small(12), victim]
@@ -140,21 +144,23 @@ def test_a_run_that_kills_its_process_again_is_named_and_the_others_are_kept(sto
             os.kill(children[-1].pid, signal.SIGKILL)
 
     with pytest.raises(RecombineError, match=f"1 runs could not be finished.*{victim.run_id}.*SIGKILL") as error:
-        ProcessEngine(1, 1, least=1000.0).run(store, configs, progress=Watch(kill))
+        ProcessEngine(1, 1).run(store, configs, progress=Watch(kill))
     assert error.value.exit_code == 1
     assert store.run_ids() == [small(12).run_id]
     assert not any(alive(worker.pid) for worker in children)
 
 
+@pytest.mark.usefixtures("large_units")
 def test_a_run_that_needs_more_memory_than_it_may_have_is_named(store, small):
     big = small(12, recipe=Paper(learning_rate=0.01, steps=10, tasks=512, samples=20_000))
-    engine = ProcessEngine(1, 1, memory=800_000_000, least=1000.0)
+    engine = ProcessEngine(1, 1, memory=800_000_000)
     with pytest.raises(RecombineError, match=f"{big.run_id}.*memory") as error:
         engine.run(store, [small(12), big])
     assert "memory" in error.value.fix
     assert store.run_ids() == [small(12).run_id]
 
 
+@pytest.mark.usefixtures("large_units")
 def test_ctrl_c_stops_the_processes_and_the_same_sweep_goes_on(store, small, children):
     configs = [small(12), small(12, seed=1, recipe=ENDLESS)]
 
@@ -163,7 +169,7 @@ def test_ctrl_c_stops_the_processes_and_the_same_sweep_goes_on(store, small, chi
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ProcessEngine(1, 1, least=1000.0).run(store, configs, progress=Watch(interrupt))
+        ProcessEngine(1, 1).run(store, configs, progress=Watch(interrupt))
     assert not any(alive(worker.pid) for worker in children)
     assert store.run_ids() == [small(12).run_id] and store.problems == []
     assert list((store.path / "temporary").glob("*")) == []
@@ -173,11 +179,13 @@ def test_ctrl_c_stops_the_processes_and_the_same_sweep_goes_on(store, small, chi
 
 PARENT = """
 import sys
+from recombine.engines import work_queue
 from recombine.engines.work_units import WorkUnit
 from recombine.engines.processes import ProcessEngine
 from recombine.store.store import Store
-unit = WorkUnit.from_text(sys.argv[1])
-ProcessEngine(2, 1, least=0.0).run(Store(sys.argv[2]), unit.configs)
+unit = WorkUnit.model_validate_json(sys.argv[1])
+work_queue.MIN_UNIT_SECONDS = 0.0
+ProcessEngine(2, 1).run(Store(sys.argv[2]), unit.configs)
 """
 
 
@@ -185,7 +193,7 @@ def test_a_killed_parent_leaves_no_process_behind(store, small):
     from recombine.engines.work_units import WorkUnit
 
     unit = WorkUnit(configs=tuple(small(12, seed=seed, recipe=ENDLESS) for seed in range(2)))
-    parent = subprocess.Popen([sys.executable, "-c", PARENT, unit.text(), str(store.path)])
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, unit.model_dump_json(), str(store.path)])
     try:
         deadline = time.monotonic() + 120
         pids: list[int] = []

@@ -103,9 +103,10 @@ def cut_the_power(node) -> None:
             continue
 
 
+@pytest.mark.usefixtures("small_units")
 def test_results_travel_through_an_object_store_where_nodes_share_no_folder(cluster, small, tmp_path):
     remote = f"file://{tmp_path}/bucket"
-    engine = RayEngine(cluster.address, remote=remote, least=0.0)
+    engine = RayEngine(cluster.address, remote=remote)
     configs = [small(12, seed=seed) for seed in range(2)]
     store = Store(tmp_path / "here")
     assert engine.run(store, configs, [SCORES]).trained == 2
@@ -113,7 +114,7 @@ def test_results_travel_through_an_object_store_where_nodes_share_no_folder(clus
     # Another machine finds all of it there, and a run of its own is measured where the workers are.
     other = Store(tmp_path / "elsewhere")
     LocalEngine().run(other, [small(20)])
-    sweep = RayEngine(cluster.address, remote=remote, least=0.0).run(other, [*configs, small(20)], [SCORES])
+    sweep = RayEngine(cluster.address, remote=remote).run(other, [*configs, small(20)], [SCORES])
     assert (sweep.trained, sweep.found, sweep.measured) == (0, 3, 1)
     for config in configs:
         assert weights(store, config) == weights(other, config)
@@ -123,10 +124,11 @@ def test_results_travel_through_an_object_store_where_nodes_share_no_folder(clus
         RayEngine(cluster.address, gpus=1).run(other, [small(20, seed=3)])
 
 
+@pytest.mark.usefixtures("small_units")
 def test_a_cluster_gives_what_one_process_gives_though_a_node_dies(cluster, store, small, tmp_path):
     first = [small(12, seed=seed) for seed in range(2)]
     long = [small(12, seed=seed, recipe=LONG, eval_every=50) for seed in range(4)]
-    engine = RayEngine(cluster.address, cpus=1, threads=threads(), least=0.0)
+    engine = RayEngine(cluster.address, cpus=1, threads=threads())
 
     # A sweep that nothing disturbs.
     watch = Watch()

@@ -19,9 +19,9 @@ SCORES = Scores(combinations=6, draws=2, samples=4)
 
 def test_a_parcel_survives_its_text(small):
     unit = WorkUnit(configs=(small(12), small(20)), measurements=(SCORES,), stack_size=2, seconds=3.5, attempt=1)
-    text = unit.text()
+    text = unit.model_dump_json()
     assert "\n" not in text
-    again = WorkUnit.from_text(text)
+    again = WorkUnit.model_validate_json(text)
     assert again == unit
     assert [config.run_id for config in again.configs] == [config.run_id for config in unit.configs]
     assert again.measurements[0].name == SCORES.name

@@ -37,14 +37,14 @@ class Breaking(LocalEngine):
     ids=lambda value: type(value).__name__,
 )
 def test_errors_are_answers(store, small, error, event):
-    said = run_unit(WorkUnit(configs=(small(),)).text(), store, Breaking(error), lambda _: None)
+    said = run_unit(WorkUnit(configs=(small(),)), store, Breaking(error), lambda _: None)
     assert event.items() <= said.items()
     json.dumps(said)
 
 
 def test_a_node_that_does_not_see_the_folder_says_so_and_makes_none(small, tmp_path):
     options = WorkerOptions(store=str(tmp_path / "nowhere"))
-    said = answer(options, WorkUnit(configs=(small(),)).text(), LocalEngine(), lambda _: None)
+    said = answer(options, WorkUnit(configs=(small(),)).model_dump_json(), LocalEngine(), lambda _: None)
     assert said["event"] == "refused" and "There is no store" in said["message"]
     assert not (tmp_path / "nowhere").exists()
 
@@ -64,7 +64,7 @@ def test_a_worker_writes_events_and_nothing_else(store, small):
     unit = WorkUnit(configs=(small(),), measurements=(Scores(combinations=6, draws=2, samples=4),))
     command = [sys.executable, "-m", "recombine.engines.worker", WorkerOptions(store=str(store.path)).model_dump_json()]
     worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    worker.stdin.write(unit.text() + "\n")
+    worker.stdin.write(unit.model_dump_json() + "\n")
     worker.stdin.flush()
     events = [json.loads(worker.stdout.readline())]
     while events[-1]["event"] != "done":

@@ -117,7 +117,7 @@ def test_the_manifest_is_written_last(store, ended, monkeypatch):
 
 
 def test_a_crash_while_the_manifest_is_written_leaves_no_run(store, ended, monkeypatch):
-    import recombine.store.store as module
+    import recombine.store.manifest as module
 
     def crash(path, value):
         path.with_name(f"{path.name}.part").write_text(json.dumps(value)[:50])
@@ -140,7 +140,7 @@ def test_the_first_commit_wins(store, ended):
 
 
 def test_who_renames_first_wins_even_if_it_began_later(store, ended, monkeypatch):
-    import recombine.store.store as module
+    import recombine.store.manifest as module
 
     slow, quick = ended(steps=1), ended(steps=2)
     real = module.save_tree

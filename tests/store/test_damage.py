@@ -7,8 +7,7 @@ import json
 import pytest
 
 from recombine.errors import StoreError
-from recombine.store.files import sealed
-from recombine.store.setting_aside import NOTE, moved
+from recombine.store.files import NOTE, moved, sealed
 from recombine.store.store import Store
 
 

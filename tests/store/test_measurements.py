@@ -10,7 +10,7 @@ from recombine.engines.local import LocalEngine
 from recombine.probes.base import Measured
 from recombine.probes.decodability import Decodability
 from recombine.probes.scores import Scores
-from recombine.store.setting_aside import moved
+from recombine.store.files import moved
 from recombine.store.store import Store
 from recombine.training.trainer import Trainer
 

@@ -8,9 +8,8 @@ import shutil
 import pytest
 
 from recombine.errors import BadInput
-from recombine.store.removal import remove, size
 from recombine.store.requests import remember
-from recombine.store.selection import Selection, runs_of, used_by_others
+from recombine.store.selection import Selection, remove, runs_of, used_by_others
 from recombine.store.store import Store
 from recombine.store.tags import add_tag, tags
 
@@ -144,4 +143,4 @@ def test_runs_that_others_use_are_known(four, small):
 
 def test_the_size_is_that_of_the_files(four, small):
     folder = four.folder(small().run_id)
-    assert size(four, small().run_id) == sum(path.stat().st_size for path in folder.iterdir())
+    assert four.size(small().run_id) == sum(path.stat().st_size for path in folder.iterdir())

@@ -12,9 +12,8 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from recombine.engines.local import LocalEngine
 from recombine.errors import StoreError
-from recombine.store.files import sealed
+from recombine.store.files import NOTE, moved, sealed
 from recombine.store.repair import SETTLED_SECONDS, Examination
-from recombine.store.setting_aside import NOTE, moved
 from recombine.store.store import Store
 
 UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
@@ -226,7 +225,7 @@ def test_runs_of_older_versions_have_no_hashes_and_are_read_all_the_same(store, 
 
 
 def test_names_never_collide(store, run, monkeypatch):
-    import recombine.store.setting_aside as module
+    import recombine.store.files as module
 
     class Same:
         hex = "0" * 32

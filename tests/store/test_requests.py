@@ -32,12 +32,12 @@ def test_how_far_a_request_is(store, ended, small, small_scores):
     run_ids = [small(seed=seed).run_id for seed in range(3)]
     request = asked("sweep", "a", runs=run_ids, measurements=[small_scores.name, "never-made"])
     how = standing(store, request)
-    assert (how.runs, how.done, how.failed, how.left, how.complete) == (3, 0, 0, 3, False)
+    assert (how.runs, how.done, how.failed, how.complete) == (3, 0, 0, False)
     store.commit(ended(small(seed=0)))
     store.commit(ended(small(seed=1), failed_at=3))
     store.add_measurement(run_ids[0], small_scores, Measured({"r2_in": 0.5}, {"a": [1]}))
     how = standing(store, request)
-    assert (how.done, how.failed, how.left) == (1, 1, 1)
+    assert (how.done, how.failed, how.complete) == (1, 1, False)
     assert (how.measured, how.measurements) == (1, 4)
     store.commit(ended(small(seed=2)))
     assert not standing(store, request).complete

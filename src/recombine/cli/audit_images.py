@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from recombine.cli.options import JsonOption, split_names
-from recombine.cli.output import console, print_json
+from recombine.cli.output import interval_text, json_text, print_json, say_line, say_written
 from recombine.errors import BadInput
 from recombine.progress import ProgressBar
 
 if TYPE_CHECKING:
-    from recombine.pipelines.findings import SetFinding
-    from recombine.pipelines.images_audit import ImagesResult
+    from recombine.pipelines import ImagesResult, SetFinding
 
 
 def audit_images(
@@ -56,12 +54,9 @@ def audit_images(
         precision: auto, float32, float16 or bfloat16.
         offload: Keep only the active part of the pipeline on the accelerator.
     """
-    from recombine.pipelines.generation import GenerationSettings
-    from recombine.pipelines.images_audit import audit_images as run_audit
-    from recombine.pipelines.judges.base import make_judge
+    from recombine.pipelines import GenerationSettings, audit_images as run_audit, make_judge, prompt_sets
     from recombine.pipelines.loading import check_folder
-    from recombine.pipelines.prompts.files import prompt_sets
-    from recombine.report.images import write_images
+    from recombine.report import write_images
 
     sets = prompt_sets(split_names(prompts))
     settings = GenerationSettings(images_per_prompt, steps, guidance, size, seed)
@@ -70,17 +65,9 @@ def audit_images(
         raise BadInput("--judge-model is only for an endpoint.", fix="name the endpoint: --judge openai:URL")
     with ProgressBar("loading") as on:
         asked = None if judge is None else make_judge(judge, model=judge_model, device=device)
+        loading = {"device": device, "precision": precision, "offload": offload}
         result = run_audit(
-            pipeline,
-            sets,
-            out,
-            judge=asked,
-            prompts=prompts_per_set,
-            settings=settings,
-            device=device,
-            precision=precision,
-            offload=offload,
-            on=on,
+            pipeline, sets, out, judge=asked, prompts=prompts_per_set, settings=settings, on=on, **loading
         )
         on("writing the report")
         files = _write(result, out)
@@ -90,26 +77,22 @@ def audit_images(
     else:
         _say(result, files)
     if judge is not None and not any(answer.success is not None for answer in result.answers.values()):
-        raise BadInput(
-            f"The judge {judge} judged no image. The images are kept; the report has no success rates.",
-            fix="read its errors in the notes of the report, fix it, and run the same command again",
-        )
+        kept = "The images are kept; the report has no success rates."
+        fix = "read its errors in the notes of the report, fix it, and run the same command again"
+        raise BadInput(f"The judge {judge} judged no image. {kept}", fix=fix)
 
 
 def _write(result: ImagesResult, out: Path) -> dict[str, str]:
     """Write the findings, the table of successes, and a table for human labels."""
     from recombine.figures.files import write_whole
-    from recombine.store.files import finite
 
-    record = json.dumps(finite(result.audit.record()), indent=1, allow_nan=False, default=str)
     written = {
-        "findings": str(write_whole(out / "audit.json", record)),
+        "findings": str(write_whole(out / "audit.json", json_text(result.audit.record(), indent=1))),
         "success": str(write_whole(out / "success.csv", _csv(_success(result)))),
     }
-    labels = out / "labels.csv"
-    text = _more_labels(labels, _labels(result))
+    text = _more_labels(out / "labels.csv", _labels(result))
     if text is not None:
-        written["labels"] = str(write_whole(labels, text))
+        written["labels"] = str(write_whole(out / "labels.csv", text))
     return written
 
 
@@ -127,11 +110,8 @@ def _more_labels(path: Path, rows: list[dict[str, Any]]) -> str | None:
     except (OSError, UnicodeDecodeError, csv.Error):
         return None
     missing = [row for row in rows if _row_key(row, "place" in names) not in known]
-    if not missing:
-        return None
-    text = io.StringIO()
-    csv.DictWriter(text, names, extrasaction="ignore").writerows(missing)
-    return held + ("" if held.endswith("\n") else "\r\n") + text.getvalue()
+    end = "" if held.endswith("\n") else "\r\n"
+    return held + end + _csv(missing, names) if missing else None
 
 
 def _row_key(row: dict[str, Any], places: bool) -> tuple[str, ...]:
@@ -175,50 +155,44 @@ def _labels(result: ImagesResult) -> list[dict[str, Any]]:
     ]
 
 
-def _csv(rows: list[dict[str, Any]]) -> str:
+def _csv(rows: list[dict[str, Any]], names: list[str] | None = None) -> str:
+    """Rows as CSV under a line of their names; or without it, to follow a table with these names."""
     text = io.StringIO()
     if rows:
-        table = csv.DictWriter(text, list(rows[0]))
-        table.writeheader()
+        table = csv.DictWriter(text, names or list(rows[0]), extrasaction="ignore")
+        if names is None:
+            table.writeheader()
         table.writerows(rows)
     return text.getvalue()
 
 
 def _say(result: ImagesResult, files: dict[str, str]) -> None:
-    from recombine.plain import plain
-
-    audit, out = result.audit, console()
-
-    def line(text: str, style: str | None = None) -> None:
-        out.print(plain(text), style=style, markup=False, highlight=False, soft_wrap=True)
-
-    line(f"{audit.pipeline}: {audit.kind}")
+    audit = result.audit
+    say_line(f"{audit.pipeline}: {audit.kind}")
     for finding in audit.sets:
-        _say_set(finding, line)
+        _say_set(finding)
     if audit.relation is not None:
-        line("all sets", "bold")
-        line(f"  {audit.relation.verdict}")
+        say_line("all sets", "bold")
+        say_line(f"  {audit.relation.verdict}")
     for note in (*audit.notes, *(f"{finding.name}: {note}" for finding in audit.sets for note in finding.notes)):
-        line(note, "dim")
+        say_line(note, "dim")
     if not audit.judge:
-        line("No judge was given. Fill in labels.csv and use it: --judge file:LABELS.csv", "dim")
-    for name in files.values():
-        line(f"written: {name}")
+        say_line("No judge was given. Fill in labels.csv and use it: --judge file:LABELS.csv", "dim")
+    say_written(files.values())
 
 
-def _say_set(finding: SetFinding, line: Any) -> None:
-    from recombine.cli.audit_summary import interval_text
-
+def _say_set(finding: SetFinding) -> None:
+    counts = f"{finding.prompts} prompts, {finding.images} images, {finding.judged} judged"
     rate = f", {interval_text(finding.success)} right" if finding.success is not None else ""
-    line(f"{finding.name}: {finding.prompts} prompts, {finding.images} images, {finding.judged} judged{rate}", "bold")
+    say_line(f"{finding.name}: {counts}{rate}", "bold")
     for place in finding.places:
         text = f"; text encoder alone {interval_text(place.text)}" if place.text is not None else ""
-        line(
+        say_line(
             f"  {place.place} at {place.block}, {place.time} of the schedule: {interval_text(place.score)}, "
             f"chance {place.chance:.2f}, selectivity {place.selectivity:+.2f}{text}"
         )
-    line(f"  {finding.relation.verdict}")
+    say_line(f"  {finding.relation.verdict}")
     if finding.joint is not None:
-        line(f"  {finding.joint.sentence}")
+        say_line(f"  {finding.joint.sentence}")
     if finding.table is not None:
-        line(f"  Parts or combination? {finding.table.scores[0].parts.verdict}")
+        say_line(f"  Parts or combination? {finding.table.scores[0].parts.verdict}")

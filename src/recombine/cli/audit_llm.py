@@ -6,17 +6,23 @@ import contextlib
 import dataclasses
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
+from recombine.cli import output
 from recombine.cli.options import DryOption, JsonOption, split_names
 from recombine.errors import BadInput
+from recombine.plain import plain
+from recombine.progress import ProgressBar
 
 if TYPE_CHECKING:
-    from recombine.endpoints.embers_audit import EmbersAudit
+    from rich.table import Table
+
+    from recombine.audit import Embers
+    from recombine.endpoints import AnswerCache, EmbersAudit
     from recombine.language.items import Item
 
 audit_llm_app = App(name="audit-llm", help="Audit a language model by asking it questions.", help_format="plaintext")
@@ -27,6 +33,8 @@ ITEMS = 40
 AT_ONCE = 4
 LONGEST = 86_400.0
 """Largest timeout in seconds: a day."""
+WIDEST = 1000
+"""A terminal width at which every table fits."""
 VERSION = 1
 """The version of the questions. Answers of different versions are not mixed."""
 
@@ -71,18 +79,16 @@ def embers(
     with contextlib.redirect_stdout(sys.stderr):
         asked, notes = _items(items, items_from, tasks or (), shifts, seed)
         subject = _subject(endpoint, model, function, temperature, timeout, key_variable)
-        subject.settings.update({"audit": "embers", "version": VERSION})
-        made = {"items": "built-in", "seed": seed, "shifts": shifts}
-        subject.settings.update(
-            made if items_from is None else {"items": items_from.name, "seed": None, "shifts": None}
-        )
+        source = {"items": "built-in", "seed": seed, "shifts": shifts}
+        if items_from is not None:
+            source = {"items": items_from.name, "seed": None, "shifts": None}
+        subject.settings.update(source, audit="embers", version=VERSION)
     if dry_run:
-        from recombine.cli.audit_llm_summary import say_dry
-        from recombine.endpoints.answer_cache import AnswerCache
+        from recombine.endpoints import AnswerCache
 
         kept = AnswerCache(out)
         kept.check(subject.settings)
-        say_dry(asked, kept, notes, as_json=json)
+        _say_dry(asked, kept, notes, as_json=json)
         return
     threads = at_once if at_once is not None else 1 if endpoint is None else AT_ONCE
     _audit(subject, asked, out, threads, notes, as_json=json)
@@ -110,24 +116,20 @@ def _items(
     if source is None:
         return make_items(ITEMS if number is None else number, seed, wanted, _shifts(shifts)), []
     if number is not None:
-        raise BadInput(
-            "--items and --items-from cannot be combined: the first makes items, the second reads yours.",
-            fix="give one of them",
-        )
-    read, notes = read_items(source)
-    found = [item for item in read if not wanted or item.task in wanted]
-    if not found:
+        raise BadInput("--items makes items, --items-from reads yours: both were given.", fix="give one of them")
+    items, notes = read_items(source)
+    items = [item for item in items if not wanted or item.task in wanted]
+    if not items:
         raise BadInput(f"{source} has no items of the tasks {', '.join(wanted)}.", fix="leave --tasks out")
-    return found, notes
+    return items, notes
 
 
 def _shifts(given: str) -> dict[str, int]:
     try:
-        common, rare = (int(one) for one in given.split(","))
+        common, rare = (int(shift) for shift in given.split(","))
     except ValueError:
-        raise BadInput(
-            f"--shifts {given!r} does not name two shifts.", fix="write the common shift first: --shifts 13,12"
-        ) from None
+        fix = "write the common shift first: --shifts 13,12"
+        raise BadInput(f"--shifts {given!r} does not name two shifts.", fix=fix) from None
     return {"common": common, "rare": rare}
 
 
@@ -140,27 +142,21 @@ def _subject(
     key_variable: str,
 ) -> Subject:
     if (endpoint is None) == (function is None):
-        raise BadInput(
-            "Either an endpoint or a function is needed.",
-            fix="--endpoint URL --model NAME, or --function module:function",
-        )
+        fix = "--endpoint URL --model NAME, or --function module:function"
+        raise BadInput("Either an endpoint or a function is needed.", fix=fix)
     if temperature is not None and not 0 <= temperature < math.inf:
-        raise BadInput(
-            f"A temperature is 0 or more, got {temperature:g}.", fix="0 is usual; `none` sends no temperature"
-        )
+        raise BadInput(f"A temperature is 0 or more, got {temperature:g}.", fix="0 is usual; `none` sends none")
     if function is not None:
         from recombine.endpoints.function import load_function, source_version
 
         if model is not None:
             raise BadInput("--model names the model of an endpoint.", fix="leave it out with --function")
-        found = load_function(function)
-        return Subject(found, {"model": function, "source": source_version(found)}, str)
+        ask_function = load_function(function)
+        return Subject(ask_function, {"model": function, "source": source_version(ask_function)}, str)
     if endpoint is None or not model:
         raise BadInput("The endpoint needs the name of a model.", fix="--model NAME")
     if not 0 < timeout <= LONGEST:
-        raise BadInput(
-            f"The timeout must be more than 0 seconds and at most a day, got {timeout:g}.", fix="60 is usual"
-        )
+        raise BadInput(f"The timeout must be more than 0 seconds, at most a day, got {timeout:g}.", fix="60 is usual")
     from recombine.endpoints.chat import LIMIT, ChatEndpoint
 
     chat = ChatEndpoint(endpoint, model, key_variable, timeout=timeout, limit=max(LIMIT, 2 * timeout))
@@ -175,10 +171,7 @@ def _subject(
 def _audit(
     subject: Subject, items: Sequence[Item], out: Path, at_once: int, notes: Sequence[str], *, as_json: bool
 ) -> None:
-    from recombine.cli.audit_llm_summary import say
-    from recombine.cli.output import CheckFailed, print_json
-    from recombine.endpoints.embers_audit import audit_embers
-    from recombine.progress import ProgressBar
+    from recombine.endpoints import audit_embers
 
     # Redirect standard output first: the progress bar replaces it too, and restores what it found.
     with contextlib.redirect_stdout(sys.stderr), ProgressBar("asking the model") as on:
@@ -186,27 +179,89 @@ def _audit(
         on("writing the report")
         files = _write(result, out)
     if as_json:
-        print_json(result.record() | {"files": files})
+        output.print_json(result.record() | {"files": files})
     else:
-        say(result, files)
+        _say_result(result, files)
     if result.missing:
         fix = subject.fix() or "check that the model answers"
-        raise CheckFailed(" ".join(result.lacking), fix=f"{fix}, and run the same command again")
+        raise output.CheckFailed(" ".join(result.lacking), fix=f"{fix}, and run the same command again")
 
 
 def _write(result: EmbersAudit, out: Path) -> dict[str, str]:
     """The findings, the answers as a table, and the page."""
-    import json as written
-
-    from recombine.cli.tables import write_table
     from recombine.figures.files import write_whole
-    from recombine.store.files import finite
 
-    record = written.dumps(finite(result.record()), indent=1, allow_nan=False, default=str)
-    files = {"findings": str(write_whole(out / "audit.json", record))}
+    files = {"findings": str(write_whole(out / "audit.json", output.json_text(result.record(), indent=1)))}
     if result.findings is not None:
-        from recombine.report.embers import write_embers
+        from recombine.report import write_embers
 
-        files["answers"] = str(write_table(result.answers, out / "answers.csv"))
+        files["answers"] = str(output.write_table(result.answers, out / "answers.csv"))
         files["report"] = str(write_embers(result, result.findings, out / "report.html"))
     return files
+
+
+def _say_result(result: EmbersAudit, files: Mapping[str, str]) -> None:
+    """Print the result. Missing answers are reported as an error elsewhere."""
+    findings = result.findings
+    right = f", {output.interval_text(findings.right)} right" if findings is not None else ""
+    output.say_line(f"{result.settings['model']}: {result.items} items, {len(result.answers)} answered{right}", "bold")
+    if findings is not None:
+        _say_found(findings)
+        output.say(output.verdict_table([verdict.record() for verdict in findings.verdicts]))
+    for note in (*result.remarks, *(() if findings is None else findings.notes)):
+        output.say_line(note, "dim")
+    output.say_written(files.values())
+
+
+def _say_dry(items: Sequence[Item], kept: AnswerCache, notes: Sequence[str], *, as_json: bool) -> None:
+    """Print the number of items of each kind, how many are answered already, and an example of each task."""
+    from recombine.endpoints.asking import answered
+
+    held = kept.read()
+    done = {item.name for item in items if answered(held.get(item.name))}
+    kinds: dict[tuple[str, str], list[Item]] = {}
+    for item in items:
+        kinds.setdefault((item.task, item.variant), []).append(item)
+    examples = {task: members[0].prompt for (task, _), members in reversed(kinds.items())}
+    names = ["task", "variant", "items", "answered"]
+    rows = [(*kind, len(members), sum(item.name in done for item in members)) for kind, members in kinds.items()]
+    if as_json:
+        counts = [dict(zip(names, row, strict=True)) for row in rows]
+        document = {"items": len(items), "answered": len(done), "kinds": counts, "examples": examples}
+        output.print_json(document | {"notes": list(notes)})
+        return
+    shown = [(plain(task), *numbers) for task, *numbers in rows]
+    output.say(output.table("", names, shown, left=2))
+    for task, prompt in reversed(examples.items()):
+        output.say(plain(task), "bold")
+        output.say("\n".join(map(plain, prompt.splitlines())))
+    for note in notes:
+        output.say_line(note, "dim")
+    output.say(f"{len(items) - len(done)} of {len(items)} questions would be asked", "bold")
+
+
+def _say_found(findings: Embers) -> None:
+    out, shares = output.console(), _shares(findings, whole=True)
+    if out.measure(shares, options=out.options.update_width(WIDEST)).maximum > out.width:
+        # Wrapped lines would be unreadable.
+        shares = _shares(findings, whole=False)
+    output.say(shares)
+    if findings.weights:
+        weights = [[weight.name, output.interval_text(weight.weight, sign=True)] for weight in findings.weights]
+        output.say(output.table("Log-odds (10 nats, 10 characters)", ["", "weight [95 % interval]"], weights))
+
+
+def _shares(findings: Embers, *, whole: bool) -> Table:
+    """One row per task and variant. Without `whole`, levels have no intervals; --json and the report have them."""
+    from recombine.audit.embers.findings import LEVELS
+    from recombine.report.embers import share_rows
+
+    rows = []
+    for task, variant, items, by_level in share_rows(findings):
+        cells = [output.interval_text(by_level["all"].right)]
+        for level in LEVELS:
+            share = by_level[level].right if level in by_level else None
+            cells.append("-" if share is None else output.interval_text(share) if whole else f"{share.estimate:.2f}")
+        rows.append([plain(task), variant, str(items), *cells])
+    title = "Right answers, by probability of the text"
+    return output.table(title, ["task", "variant", "items", "all", *LEVELS], rows, left=2)

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from recombine.audit.findings import (
-    Advice,
-    Audit,
-    DecodabilityFinding,
-    Deviation,
-    GapFinding,
-    PartsFinding,
-    ScoreFinding,
-)
+from recombine._show import shorten
+from recombine.audit.findings import Advice, Audit, DecodabilityFinding, GapFinding, PartsFinding, ScoreFinding
 from recombine.audit.wording import large
+from recombine.cli.output import interval_text
 from recombine.plain import plain
-from recombine.stats.intervals import Interval
 
 FEW = 3
 """So many of a list stand on the screen; --json and --tables have all."""
@@ -81,10 +74,9 @@ def _heading(name: str, after: str = "") -> Block:
 
 def _head(audit: Audit) -> Block:
     levels = " x ".join(f"{number:,} {name}" for name, number in audit.factors.items())
-    possible = large(audit.space_size)
+    counts = f"{audit.rows:,} rows, {audit.combinations:,} of {large(audit.space_size)} combinations"
     text = Text(plain(Path(audit.source).name), style="bold")
-    told = f": {audit.rows:,} rows, {audit.combinations:,} of {possible} combinations ({levels})"
-    text.append(plain(told), style="not bold")
+    text.append(plain(f": {counts} ({levels})"), style="not bold")
     return Block(text, "", "")
 
 
@@ -95,8 +87,8 @@ def _score(score: ScoreFinding) -> Iterator[Block]:
     if score.gap is not None:
         yield from _gap(score.gap)
     if score.lowest:
-        told = "; ".join(f"{_cut(one.name)} {one.score:.2f}" for one in score.lowest[:FEW])
-        yield _said(f"lowest: {told}")
+        lowest = "; ".join(f"{shorten(cell.name, LONGEST)} {cell.score:.2f}" for cell in score.lowest[:FEW])
+        yield _said(f"lowest: {lowest}")
     yield from _parts(score.parts)
     if score.decodability is not None:
         yield from _inside(score.decodability)
@@ -130,15 +122,11 @@ def _parts(parts: PartsFinding) -> Iterator[Block]:
     refused = () if parts.identification.identified else parts.identification.reasons[:FEW]
     for sentence in refused or (parts.verdict,):
         yield _said(sentence)
-    for what, found in (("parts", parts.hardest_parts), ("pairs", parts.hardest_pairs)):
-        if found:
-            yield _hardest(what, found)
-
-
-def _hardest(what: str, found: Sequence[Deviation]) -> Block:
-    told = "; ".join(f"{_cut(one.name)} {interval_text(one.effect, sign=True)}" for one in found[:FEW])
-    more = f"; and {len(found) - FEW:,} more" if len(found) > FEW else ""
-    return _said(f"hardest {what} ({found[0].scale}): {told}{more}")
+    for what, hardest in (("parts", parts.hardest_parts), ("pairs", parts.hardest_pairs)):
+        if hardest:
+            effects = [f"{shorten(part.name, LONGEST)} {interval_text(part.effect, sign=True)}" for part in hardest]
+            more = [f"and {len(hardest) - FEW:,} more"] if len(hardest) > FEW else []
+            yield _said(f"hardest {what} ({hardest[0].scale}): {'; '.join(effects[:FEW] + more)}")
 
 
 def _inside(found: DecodabilityFinding) -> Iterator[Block]:
@@ -147,10 +135,8 @@ def _inside(found: DecodabilityFinding) -> Iterator[Block]:
     for factor, layer in found.chosen.items():
         site = sites.get((factor, layer))
         if site is not None:
-            yield _said(
-                f"{factor} at {layer}: {interval_text(site.score)}, chance {site.chance:.2f}, "
-                f"selectivity {site.selectivity:+.2f}"
-            )
+            beside = f"chance {site.chance:.2f}, selectivity {site.selectivity:+.2f}"
+            yield _said(f"{factor} at {layer}: {interval_text(site.score)}, {beside}")
     if found.relation is not None:
         relation = interval_text(found.relation, sign=True)
         yield _said(f"decodability and score, within strata: rank correlation {relation}")
@@ -160,23 +146,10 @@ def _inside(found: DecodabilityFinding) -> Iterator[Block]:
 
 def _advice(number: int, advice: Advice) -> Block:
     text = Text(plain(advice.sentence))
-    for one in advice.collect[:FEW]:
-        text.append("\n+ " + plain(_cut(" + ".join(one))), style="green")
+    for combination in advice.collect[:FEW]:
+        text.append("\n+ " + plain(shorten(" + ".join(combination), LONGEST)), style="green")
     if len(advice.collect) > FEW:
         text.append(f"\n+ {len(advice.collect) - FEW} more: see --json", style="green")
     text.append(f"\n{advice.rule}: {plain(advice.because)}", style="dim")
     first = f"  {number}. "
     return Block(text, first, " " * len(first))
-
-
-def interval_text(interval: Interval | None, *, sign: bool = False) -> str:
-    """An estimate with its interval."""
-    if interval is None:
-        return "-"
-    form = "+.2f" if sign else ".2f"
-    low, high = (format(end, ".2f") for end in (interval.low, interval.high))
-    return f"{format(interval.estimate, form)} [{low}, {high}]"
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import sys
+import functools
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pydantic import BaseModel
+
+import recombine as rc
 from recombine.cli.options import DEFAULT_STORE, JsonOption, StoreOption
-from recombine.cli.output import answer, console, print_json, say, table, verdict_table
+from recombine.cli.output import answer, asked_rows, print_asked, print_json, say, table, verdict_table
+from recombine.cli.run import duration, estimated_seconds, run_document
 from recombine.component import ROOMS, find, kinds, room_of, summary
 from recombine.errors import BadInput, did_you_mean
-
-if TYPE_CHECKING:
-    from recombine.store.store import Store
+from recombine.overrides import field_names
 
 
 def ls(
@@ -27,27 +29,25 @@ def ls(
     if tag is not None and what != "runs":
         raise BadInput("--tag is for runs.", fix="recombine ls --tag NAME")
     if what in ROOMS:
-        found = [{"name": kind, "summary": summary(what, kind)} for kind in kinds(what)]
-        answer(as_json, found, table(what, ["name", ""], [tuple(item.values()) for item in found], left=2))
+        rows = [{"name": kind, "summary": summary(what, kind)} for kind in kinds(what)]
+        answer(as_json, rows, table(what, ["name", ""], [tuple(row.values()) for row in rows], left=2))
         return
     if what not in ("runs", "sweeps"):
         raise BadInput(f"There is no list of {what!r}.", fix=did_you_mean(what, ("runs", "sweeps", *ROOMS)))
-    from recombine.store.store import Store
-
-    store = Store(store_path, create=False)
-    if what == "sweeps":
-        from recombine.cli.output import asked_rows, print_asked
-
-        sweeps = asked_rows(store, "sweep")
-        if as_json:
-            print_json(sweeps)
-        else:
-            print_asked(sweeps, nothing=f"No sweep was asked of {store_path}. See `recombine sweep --help`.")
+    store = rc.load_store(store_path)
+    if what == "runs":
+        _list_runs(store, tag, as_json)
         return
-    _list_runs(store, tag, as_json)
+    sweeps = asked_rows(store, "sweep")
+    if as_json:
+        print_json(sweeps)
+    elif sweeps:
+        print_asked(sweeps)
+    else:
+        say(f"No sweep was asked of {store_path}. See `recombine sweep --help`.")
 
 
-def _list_runs(store: Store, tag: str | None, as_json: bool) -> None:
+def _list_runs(store: rc.Store, tag: str | None, as_json: bool) -> None:
     from recombine.store.tables import run_records, with_headline
     from recombine.store.tags import tagged
 
@@ -61,10 +61,8 @@ def _list_runs(store: Store, tag: str | None, as_json: bool) -> None:
         scores = with_headline(run.manifest["config"]["family"]["kind"], store.summaries(run.run_id))
         rows.append(_run_row(run.run_id, run.manifest, scores))
     title = f"{len(rows)} runs in {store.path}" + ("" if tag is None else f" tagged {tag!r}")
-    console().print(table(title, columns, rows, left=3))
+    say(table(title, columns, rows, left=3))
     if tag is None:
-        from recombine.cli.output import asked_rows, print_asked
-
         print_asked(asked_rows(store, "sweep"))
 
 
@@ -94,100 +92,65 @@ def _numbers(component: dict[str, Any]) -> str:
     return ",".join(found) or component["kind"]
 
 
-def show(
-    what: str, *, picture: Path | None = None, store_path: StoreOption = DEFAULT_STORE, as_json: JsonOption = False
-) -> None:
-    """Show a run, a component's settings, or (`show config`) all settings of a run.
+def show(what: str, *, store_path: StoreOption = DEFAULT_STORE, as_json: JsonOption = False) -> None:
+    """Show a study, a run, a component's settings, or (`show config`) all settings of a run.
 
     Args:
         what: config, a component's name, or the (beginning of the) name of a run.
-        picture: Write an example of a grid world (a family or a run) to this file.
     """
-    if picture is not None:
-        _write_picture(what, store_path, picture, as_json)
-        return
-    if what == "config":
-        from recombine.training.config import RunConfig
-
-        if as_json:
-            print_json(RunConfig.model_json_schema(mode="serialization"))
-        else:
-            _print_settings("the settings of a run, with their defaults", RunConfig())
-        return
     rooms = [room for room in ROOMS if what in kinds(room)]
-    if rooms and as_json:
-        schemas = {
-            room: _study_document(what) if room == "studies" else find(room, what).model_json_schema() for room in rooms
-        }
-        print_json(schemas if len(rooms) > 1 else schemas[rooms[0]])
-    for room in [] if as_json else rooms:
-        if room == "studies":
-            _show_study(what)
+    if what == "config":
+        if as_json:
+            print_json(rc.RunConfig.model_json_schema(mode="serialization"))
         else:
-            _show_component(room, what)
-    if rooms:
-        return
-    from recombine.cli.run import run_document
-    from recombine.store.store import Store
+            _show_settings("the settings of a run, with their defaults", rc.RunConfig())
+    elif not rooms:
+        _show_run(what, store_path, as_json)
+    elif as_json:
+        schemas = {room: find(room, what).model_json_schema() for room in rooms if room != "studies"}
+        schemas |= {"studies": _study_document(what)} if "studies" in rooms else {}
+        print_json(schemas if len(rooms) > 1 else schemas[rooms[0]])
+    else:
+        for room in rooms:
+            if room == "studies":
+                _show_study(what)
+            else:
+                _show_component(room, what)
+
+
+def _show_run(name: str, store_path: Path, as_json: bool) -> None:
     from recombine.store.tables import flatten
 
-    store = Store(store_path, create=False) if store_path.exists() else None
-    if store is None or not store.names(what):
+    store = rc.load_store(store_path) if store_path.exists() else None
+    if store is None or not store.names(name):
         known = ["config", *(kind for room in ROOMS for kind in kinds(room))]
         where = f" (no component, and no run in {store_path})" if store else ""
-        raise BadInput(f"There is nothing called {what!r} to show{where}.", fix=did_you_mean(what, known))
-    document = run_document(store, what)
+        raise BadInput(f"There is nothing called {name!r} to show{where}.", fix=did_you_mean(name, known))
+    document = run_document(store, name)
     if as_json:
         print_json(document)
         return
-    certificate = store.load(what).setting.support.certificate()
-    rows = [(name, value) for name, value in document.items() if not isinstance(value, dict)]
-    console().print(table(f"run {document['run']}", ["", ""], rows))
-    facts = [
+    certificate = store.load(name).setting.support.certificate()
+    rows = [(key, value) for key, value in document.items() if not isinstance(value, dict)]
+    say(table(f"run {document['run']}", ["", ""], rows))
+    facts: list[tuple[str, Any]] = [
         ("trained on", f"{certificate.size} of {certificate.space_size} combinations"),
         ("complete", certificate.complete),
         ("connected", certificate.connected),
-        *(
-            (f"{one.strength}-way coverage", f"{one.share:.3f}{'' if one.exact else ' (sampled)'}")
-            for one in certificate.coverage
-        ),
-        ("smallest eigenvalue of E[zz']", certificate.spectrum[-1]),
     ]
-    console().print(table("certificate of the support", ["", ""], facts))
-    settings = [(name, str(value)) for name, value in flatten(document["config"])]
-    console().print(table("configuration", ["", ""], settings))
-
-
-def _write_picture(what: str, store_path: Path, path: Path, as_json: bool) -> None:
-    """One example of a family, or of a stored run's family, as a figure."""
-    from recombine.design.pictures import episodes
-    from recombine.figures.save import save_figure
-    from recombine.overrides import validate
-    from recombine.store.files import explained
-    from recombine.store.store import Store
-    from recombine.training.config import RunConfig
-
-    if what in kinds("families"):
-        config = validate(RunConfig, {"family": what})
-    else:
-        config = Store(store_path, create=False).load(what).config
-    made = episodes(config)
-    if not made:
-        raise BadInput(
-            f"The family {config.family.kind!r} has no picture.", fix="choose preferences or goals, the grid worlds"
-        )
-    with explained(path):
-        written = save_figure(made[0].chart, path)
-    answer(as_json, {"picture": str(written), "family": config.family.kind}, f"picture: {written}")
+    for coverage in certificate.coverage:
+        share = f"{coverage.share:.3f}{'' if coverage.exact else ' (sampled)'}"
+        facts.append((f"{coverage.strength}-way coverage", share))
+    facts.append(("smallest eigenvalue of E[zz']", certificate.spectrum[-1]))
+    say(table("certificate of the support", ["", ""], facts))
+    settings = [(key, str(value)) for key, value in flatten(document["config"])]
+    say(table("configuration", ["", ""], settings))
 
 
 def _study_document(kind: str) -> dict[str, Any]:
     """A study before any run: question, arms, claims with margins, profiles with their cost, settings."""
-    from recombine.cli.run import estimated_seconds
-    from recombine.design.study import Study
-
     cls = find("studies", kind)
-    assert issubclass(cls, Study)
+    assert issubclass(cls, rc.Study)
     usual = cls.profile("laptop" if "laptop" in cls.profiles else next(iter(cls.profiles)))
     profiles = []
     for name in cls.profiles:
@@ -218,35 +181,32 @@ def _study_document(kind: str) -> dict[str, Any]:
         }
         for claim in usual.design.claims
     ]
-    settings = [
-        {"name": name, "description": " ".join((field.description or "").split())}
-        for name, field in cls.model_fields.items()
-        if name != "kind"
-    ]
+    described = {name: field.description or "" for name, field in cls.model_fields.items() if name != "kind"}
+    settings = [{"name": name, "description": " ".join(text.split())} for name, text in described.items()]
     document = {"study": kind, "question": usual.question, "arms": arms, "claims": claims}
     return document | {"profiles": profiles, "settings": settings}
 
 
 def _show_study(kind: str) -> None:
-    from recombine.cli.run import duration
-
-    document, out = _study_document(kind), console()
+    document = _study_document(kind)
     say(f"{kind} (studies): {document['question']}", "bold")
-    rows = [tuple(arm.values()) for arm in document["arms"]]
-    rows = [(arm, family, "\n".join(map(_axis, axes.items())), *numbers) for arm, family, axes, *numbers in rows]
-    out.print(table("arms (laptop profile)", ["arm", "family", "axes", "cells", "replicates"], rows, left=3))
+    rows: list[Any] = [
+        (arm["arm"], arm["family"], "\n".join(map(_axis, arm["axes"].items())), arm["cells"], arm["replicates"])
+        for arm in document["arms"]
+    ]
+    say(table("arms (laptop profile)", ["arm", "family", "axes", "cells", "replicates"], rows, left=3))
     rows = [
         (f"{claim['claim']} ({claim['role']})\n{claim['statement']}\n", f"{claim['direction']} {claim['margin']:g}")
         for claim in document["claims"]
     ]
-    out.print(table("claims, stated before any run", ["claim", "margin"], rows))
+    say(table("claims, stated before any run", ["claim", "margin"], rows))
     rows = [
         (each["profile"], each["runs"], f"{each['steps']:,}", f"about {duration(each['seconds'])}")
         for each in document["profiles"]
     ]
-    out.print(table("profiles", ["profile", "runs", "steps", "training on this machine"], rows))
+    say(table("profiles", ["profile", "runs", "steps", "training on this machine"], rows))
     rows = [(setting["name"], setting["description"]) for setting in document["settings"]]
-    out.print(table("settings (recombine run STUDY name=value)", ["name", ""], rows, left=2))
+    say(table("settings (recombine run STUDY name=value)", ["name", ""], rows, left=2))
 
 
 def _axis(axis: tuple[str, list[str]]) -> str:
@@ -264,54 +224,33 @@ def _show_component(room: str, kind: str) -> None:
             default = "required" if field.is_required() else repr(field.default)
             rows.append((name, kind_of, default, field.description or ""))
     say(f"{kind} ({room}): {summary(room, kind)}")
-    console().print(table("settings", ["name", "type", "default", ""], rows, left=4))
+    say(table("settings", ["name", "type", "default", ""], rows, left=4))
 
 
-def _print_settings(title: str, config: Any) -> None:
-    from pydantic import BaseModel
-
-    from recombine.overrides import field_names
-
+def _show_settings(title: str, config: rc.RunConfig) -> None:
     rows = []
     for place, is_component in field_names(config):
-        node = config
         *path, leaf = place.split(".")
-        for step in path:
-            node = getattr(node, step)
+        node = functools.reduce(getattr, path, config)
         value = getattr(node, leaf)
-        field = type(node).model_fields[leaf]
         if is_component:
             rows.append((place, value.kind, "one of: " + ", ".join(kinds(room_of(value)))))
         elif not isinstance(value, BaseModel):
-            rows.append((place, "" if value is None else str(value), field.description or ""))
-    console().print(table(title, ["name", "default", ""], rows, left=3))
+            description = type(node).model_fields[leaf].description or ""
+            rows.append((place, "" if value is None else str(value), description))
+    say(table(title, ["name", "default", ""], rows, left=3))
 
 
 def verdicts(
-    *,
-    profile: str | None = None,
-    store_path: StoreOption = DEFAULT_STORE,
-    markdown: bool = False,
-    as_json: JsonOption = False,
+    *, profile: str | None = None, store_path: StoreOption = DEFAULT_STORE, as_json: JsonOption = False
 ) -> None:
     """The verdicts of all studies in a store, corrected for their number.
 
     Args:
         profile: Only studies that ran in this profile.
-        markdown: Print the table as Markdown.
     """
     from recombine.design.run import verdicts_of
-    from recombine.store.store import Store
 
-    records = verdicts_of(Store(store_path, create=False), profile)
-    if as_json:
-        print_json(records)
-    elif markdown:
-        from recombine.cli.results import markdown as as_markdown
-
-        sys.stdout.write(as_markdown(records))
-    elif records:
-        console().print(verdict_table(records))
-    else:
-        advice = "Try: recombine run data-scaling --profile smoke"
-        say(f"No study has run in {store_path}. {advice}")
+    records = verdicts_of(rc.load_store(store_path), profile)
+    nothing = f"No study has run in {store_path}. Try: recombine run data-scaling --profile smoke"
+    answer(as_json, records, verdict_table(records) if records else nothing)

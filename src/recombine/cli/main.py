@@ -37,18 +37,15 @@ COMMANDS = {
     "listing:verdicts": "The verdicts of all studies in a store, corrected for their number.",
     "results:report": "Write a study's report: one HTML file that opens from disk.",
     "results:export": "Write results as small files: verdicts.json, overview.csv, a PNG for each figure; with `all`, also verdicts.md.",
+    "store:store_app": "Look after a store: delete, archive, tag and merge runs.",
+    "audit_llm:audit_llm_app": "Audit a language model by asking it questions.",
     "doctor:doctor": "Check the installation and the machine; check and repair a store. Nothing is deleted.",
 }
 """Where each command is declared, below `recombine.cli`. A module is imported when its command is called."""
 
 for path, text in COMMANDS.items():
-    app.command(f"recombine.cli.{path}", help=text)
-app.command(
-    "recombine.cli.store:store_app", name="store", help="Look after a store: delete, archive, tag and merge runs."
-)
-app.command(
-    "recombine.cli.audit_llm:audit_llm_app", name="audit-llm", help="Audit a language model by asking it questions."
-)
+    name = path.partition(":")[2].removesuffix("_app").replace("_", "-")
+    app.command(f"recombine.cli.{path}", name=name, help=text)
 
 
 @app.command
@@ -63,8 +60,7 @@ def completion(shell: Literal["bash", "zsh", "fish"]) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """The entry point: turns errors into messages and exit codes."""
-    given = sys.argv[1:] if arguments is None else arguments
-    sys.exit(_guarded(given))
+    sys.exit(_guarded(sys.argv[1:] if arguments is None else arguments))
 
 
 def _guarded(given: list[str]) -> int:
@@ -77,10 +73,8 @@ def _guarded(given: list[str]) -> int:
     try:
         # The process is short-lived and often interrupted: cyclopts' own handling would hide the exit code.
         app(given, exit_on_error=False, print_error=False, result_action="return_value")
-    except CheckFailed as error:
-        return _fail(error.message, error.fix, error.exit_code, as_json=False)
     except RecombineError as error:
-        return _fail(error.message, error.fix, error.exit_code, as_json)
+        return _fail(error.message, error.fix, error.exit_code, as_json and not isinstance(error, CheckFailed))
     except CycloptsError as error:
         return _fail(str(error), _hint(given), 2, as_json)
     except KeyboardInterrupt:

@@ -1,11 +1,13 @@
-"""What the commands print: tables and words for people, one JSON document for machines."""
+"""What the commands print and write: tables and words for people, one JSON document and files for machines."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
@@ -13,13 +15,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from recombine.errors import RecombineError
+import recombine as rc
+from recombine.errors import BadInput, RecombineError
 from recombine.plain import plain
+from recombine.store.files import explained, finite, replacing
 
 if TYPE_CHECKING:
-    from recombine.store.store import Store
+    import pandas as pd
 
 VERDICT_STYLE = {"supported": "green", "contradicted": "red", "equivalent": "blue", "inconclusive": "yellow"}
+TABLE_ENDINGS = (".csv", ".parquet", ".jsonl")
 
 
 class Warnings(logging.Handler):
@@ -52,11 +57,14 @@ def message(text: str, style: str | None = None) -> None:
     errors().print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
-def print_json(value: Any) -> None:
-    """One JSON document. Numbers that JSON cannot hold become null."""
-    from recombine.store.files import finite
+def json_text(value: Any, indent: int = 2) -> str:
+    """A value as JSON. Numbers that JSON cannot hold become null."""
+    return json.dumps(finite(value), indent=indent, allow_nan=False, default=str)
 
-    sys.stdout.write(json.dumps(finite(value), indent=2, allow_nan=False, default=str) + "\n")
+
+def print_json(value: Any) -> None:
+    """Print one JSON document."""
+    sys.stdout.write(json_text(value) + "\n")
 
 
 def answer(as_json: bool, document: Any, shown: str | Table) -> None:
@@ -73,6 +81,17 @@ def say(shown: str | Table, style: str | None = None, *, soft_wrap: bool = False
     console().print(shown, style=style, highlight=plain_text, markup=plain_text, soft_wrap=soft_wrap)
 
 
+def say_line(text: str, style: str | None = None) -> None:
+    """Print a text with names from data: it is not wrapped, and what a terminal would obey is escaped."""
+    say(plain(text), style, soft_wrap=True)
+
+
+def say_written(names: Iterable[str]) -> None:
+    """Print the names of the files that a command wrote."""
+    for name in names:
+        say_line(f"written: {name}")
+
+
 def number(value: Any) -> str:
     """A number as people read it."""
     if value is None or (isinstance(value, float) and value != value):
@@ -84,10 +103,18 @@ def number(value: Any) -> str:
     return str(value)
 
 
+def interval_text(interval: rc.stats.Interval | None, *, sign: bool = False) -> str:
+    """An estimate with its interval."""
+    if interval is None:
+        return "-"
+    form = "+.2f" if sign else ".2f"
+    low, high = (format(end, ".2f") for end in (interval.low, interval.high))
+    return f"{format(interval.estimate, form)} [{low}, {high}]"
+
+
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, left: int = 1) -> Table:
     """A table; all but the first `left` columns are set to the right. Names from data are escaped."""
-    style: dict[str, Any] = {"title_justify": "left", "title_style": "bold", "box": SIMPLE_HEAD, "pad_edge": False}
-    made = Table(title=escape(title), show_header=any(columns), padding=(0, 1), **style)
+    made = Table(title=escape(title), show_header=any(columns), padding=(0, 1), **_STYLE)
     for index, column in enumerate(columns):
         made.add_column(escape(column), justify="left" if index < left else "right", overflow="fold")
     for row in rows:
@@ -95,26 +122,34 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, 
     return made
 
 
+_STYLE: dict[str, Any] = {"title_justify": "left", "title_style": "bold", "box": SIMPLE_HEAD, "pad_edge": False}
+
+
+def effect_text(record: Mapping[str, Any]) -> str:
+    """The effect of a verdict with its interval."""
+    low, high = record["interval"]
+    return f"{number(record['effect'])} [{number(low)}, {number(high)}]"
+
+
 def verdict_table(records: Sequence[dict[str, Any]]) -> Table:
     """One row a verdict: the word first, then the claim in words, then what it rests on."""
-    made = Table(title="Verdicts", title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    made = Table(title="Verdicts", **_STYLE)
     made.add_column("verdict", no_wrap=True)
     made.add_column("claim", overflow="fold", ratio=1)
     made.add_column("effect [95 % interval]", justify="right", no_wrap=True)
     for record in records:
         word, style = record["verdict"], VERDICT_STYLE[record["verdict"]]
         role = "primary" if record["primary"] else record["role"] if record["role"] != "claim" else "secondary"
-        low, high = record["interval"]
         text = f"[bold]{escape(record['claim'])}[/bold] [dim]({role})[/dim]\n{escape(record['statement'])}"
         if record["note"]:
             text += f"\n[dim]{escape(record['note'])}[/dim]"
-        effect = escape(f"{number(record['effect'])} [{number(low)}, {number(high)}]")
+        effect = escape(effect_text(record))
         basis = f"{record['direction']} {record['margin']:g}, n = {record['replicates']}"
         made.add_row(f"[{style}]{word}[/{style}]", text, f"{effect}\n[dim]{basis}[/dim]", end_section=True)
     return made
 
 
-def asked_rows(store: Store, kind: str | None = None) -> list[dict[str, Any]]:
+def asked_rows(store: rc.Store, kind: str | None = None) -> list[dict[str, Any]]:
     """The studies and sweeps that were asked of a store, and how far they are."""
     from recombine.store.requests import requests, standing
 
@@ -122,22 +157,75 @@ def asked_rows(store: Store, kind: str | None = None) -> list[dict[str, Any]]:
     for request in requests(store, kind):
         how = standing(store, request)
         row = {"name": request["name"], "kind": request["request"], "cells": len(request.get("cells", ()))}
-        row |= {"runs": how.runs, "done": how.done, "failed": how.failed}
-        row |= {"measured": how.measured, "measurements": how.measurements, "complete": how.complete}
-        rows.append(row | {"time": request["time"]})
+        rows.append(row | dataclasses.asdict(how) | {"complete": how.complete, "time": request["time"]})
     return rows
 
 
-def print_asked(rows: list[dict[str, Any]], nothing: str | None = None) -> None:
+def print_asked(rows: list[dict[str, Any]]) -> None:
     """Print studies and sweeps, one line each."""
+    lines = []
+    for row in rows:
+        done, measured = f"{row['done']} of {row['runs']}", f"{row['measured']} of {row['measurements']}"
+        lines.append((row["name"], row["kind"], row["cells"] or "", done, row["failed"], measured, row["complete"]))
+    columns = ["asked", "", "cells", "runs done", "failed", "measured", "complete"]
     if rows:
-        lines = []
-        for row in rows:
-            done, measured = f"{row['done']} of {row['runs']}", f"{row['measured']} of {row['measurements']}"
-            lines.append((row["name"], row["kind"], row["cells"] or "", done, row["failed"], measured, row["complete"]))
-        columns = ["asked", "", "cells", "runs done", "failed", "measured", "complete"]
-        console().print(table("studies and sweeps", columns, lines, left=2))
-        if not all(row["complete"] for row in rows):
-            say("`recombine resume` finishes what is not.")
-    elif nothing is not None:
-        say(nothing)
+        say(table("studies and sweeps", columns, lines, left=2))
+    if not all(row["complete"] for row in rows):
+        say("`recombine resume` finishes what is not.")
+
+
+# Files
+
+
+def check_file(path: Path, what: str = "report", example: str = "report.html") -> None:
+    """Raise BadInput if a file cannot be written there, before anything is computed."""
+    if path.is_dir():
+        raise BadInput(f"The {what} {path} is a folder.", fix=f"name a file, e.g. {example}")
+    if not path.parent.is_dir():
+        raise BadInput(f"The folder {path.parent} of the {what} does not exist.", fix="make it first")
+
+
+def check_table(path: Path | None) -> None:
+    """The same for a table, whose ending says its form; None for no table."""
+    if path is None:
+        return
+    if path.suffix.lower() not in TABLE_ENDINGS:
+        raise BadInput(f"{path} is not the name of a table.", fix=f"end it in {', '.join(TABLE_ENDINGS)}")
+    check_file(path, "table", "runs.csv")
+
+
+def check_folder(path: Path | None) -> None:
+    """BadInput, before anything is computed, if tables cannot be written there."""
+    if path is not None and path.exists() and not path.is_dir():
+        raise BadInput(f"{path} is a file.", fix="name a folder for the tables")
+
+
+def write_tables(frames: Mapping[str, pd.DataFrame], folder: Path) -> list[str]:
+    """Write frames as CSV files into a folder, and return their names."""
+    with explained(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    return [str(write_table(frame, folder / f"{name}.csv")) for name, frame in frames.items()]
+
+
+def write_table(frame: pd.DataFrame, path: Path) -> Path:
+    """Write a frame, whole or not at all, in the form that the file's name asks for."""
+    with explained(path), replacing(path) as part:
+        if path.suffix.lower() == ".csv":
+            frame.to_csv(part, index=False)
+        elif path.suffix.lower() == ".parquet":
+            _of_one_type(frame).to_parquet(part, index=False)
+        else:
+            rows = finite(frame.to_dict("records"))
+            part.write_text("".join(json.dumps(row, allow_nan=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def _of_one_type(frame: pd.DataFrame) -> pd.DataFrame:
+    """Columns in which numbers and words meet, as words: a Parquet column has one type."""
+    made = frame.copy()
+    for name in made.columns:
+        if made[name].dtype == object:
+            values = made[name].dropna()
+            if len({type(value) for value in values}) > 1 or any(isinstance(value, dict) for value in values):
+                made[name] = made[name].map(str, na_action="ignore")
+    return made

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+import recombine as rc
+from recombine._show import shorten
 from recombine.cli.options import JsonOption
-from recombine.cli.output import console, errors, message, number, print_json, table
+from recombine.cli.output import check_table, console, errors, message, number, print_json, table, write_table
 from recombine.errors import BadInput
 from recombine.plain import plain
 from recombine.progress import ProgressBar
@@ -20,9 +20,6 @@ from recombine.progress import ProgressBar
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from recombine.plan.forecast import Forecast
-    from recombine.plan.planner import Plan
-    from recombine.plan.spec import PlanSpec
     from recombine.spaces.base import Space
     from recombine.supports.certificate import Certificate
 
@@ -70,80 +67,56 @@ def plan(
         seed: Another seed, another plan.
         out: Write the combinations to this table: .csv, .parquet, .jsonl.
     """
-    from recombine.cli.tables import check_table
-    from recombine.plan.forecast import forecast_scores, read_scores
-    from recombine.plan.planner import make_plan
+    from recombine.plan.collected import header
 
-    if out is not None:
-        check_table(out)
+    check_table(out)
     given: dict[str, Any] = {"collected": collected, "strength": strength, "budget": budget}
     given |= {"cost": cost, "strategy": strategy, "seed": seed}
-    with _safe_to_show():
-        spec = _spec(file, levels, subsets)
-        spec = dataclasses.replace(
-            spec,
-            forbid=(*spec.forbid, *(forbid or ())),
-            require=(*spec.require, *(require or ())),
-            include=(*spec.include, *(include or ())),
-            # What the file says of levels does not count where another cost is asked for here.
-            costs={} if cost in ("one", "changes") else spec.costs,
-            **{name: value for name, value in given.items() if value is not None},
-        )
-        # Before anything is planned, so that a broken table is reported at once.
-        known = None if scores is None else read_scores(scores)
-        with ProgressBar("planning", quiet=as_json) as bar:
-            made = make_plan(
-                **vars(spec), progress=lambda done, total: bar("planning", done / total if total else None)
-            )
-        before = 0 if made.certificate_before is None else made.certificate_before.size
-        ahead = None if known is None else forecast_scores(known, before, len(made.combinations))
+    spec = _spec(file, levels, subsets)
+    spec = dataclasses.replace(
+        spec,
+        forbid=(*spec.forbid, *(forbid or ())),
+        require=(*spec.require, *(require or ())),
+        include=(*spec.include, *(include or ())),
+        # What the file says of levels does not count where another cost is asked for here.
+        costs={} if cost in ("one", "changes") else spec.costs,
+        **{name: value for name, value in given.items() if value is not None},
+    )
+    # Before anything is planned, so that a broken table is reported at once.
+    known = None if scores is None else rc.plan.read_scores(scores)
+    with ProgressBar("planning", quiet=as_json) as bar:
+        made = rc.make_plan(**vars(spec), progress=bar.update)
+    before = 0 if made.certificate_before is None else made.certificate_before.size
+    ahead = None if known is None else rc.plan.forecast_scores(known, before, len(made.combinations))
     if out is not None:
-        _write(made, out)
+        import pandas as pd
+
+        write_table(pd.DataFrame(made.names, columns=header(made.space), dtype=object), out)
     if as_json:
         print_json(_document(made, spec, ahead, out))
     else:
         _tell(made, spec, ahead, out)
 
 
-@contextlib.contextmanager
-def _safe_to_show() -> Iterator[None]:
-    """Errors quote names from data: nothing in them may act on a terminal."""
-    try:
-        yield
-    except BadInput as error:
-        text = "\n".join(plain(line) for line in error.message.split("\n"))
-        raise BadInput(text, fix=None if error.fix is None else plain(error.fix)) from error
-
-
-def _spec(file: Path | None, levels: str | None, subsets: str | None) -> PlanSpec:
-    from recombine.plan.spec import PlanSpec, levels_space, read_spec, subsets_space
-
-    given = [one for one in (file, levels, subsets) if one is not None]
+def _spec(file: Path | None, levels: str | None, subsets: str | None) -> rc.plan.PlanSpec:
+    given = [source for source in (file, levels, subsets) if source is not None]
     if len(given) != 1:
         text = "No space to plan for was given." if not given else "The space was given more than once."
         raise BadInput(text, fix="give a file with factors and levels, or --levels 3^13, or --subsets 16,3")
     if file is not None:
-        return read_spec(file)
-    return PlanSpec(levels_space(levels) if levels is not None else subsets_space(str(subsets)))
+        return rc.plan.read_spec(file)
+    space = rc.plan.levels_space(levels) if levels is not None else rc.plan.subsets_space(str(subsets))
+    return rc.plan.PlanSpec(space)
 
 
-def _write(made: Plan, out: Path) -> None:
-    import pandas as pd
-
-    from recombine.cli.tables import write_table
-    from recombine.plan.collected import as_names, header
-
-    frame = pd.DataFrame(as_names(made.combinations, made.space), columns=header(made.space), dtype=object)
-    write_table(frame, out)
-
-
-def _document(made: Plan, spec: PlanSpec, ahead: Forecast | None, out: Path | None) -> dict[str, Any]:
-    from recombine.plan.collected import as_names, header
-    from recombine.spaces.product import ProductSpace
+def _document(
+    made: rc.plan.Plan, spec: rc.plan.PlanSpec, ahead: rc.plan.Forecast | None, out: Path | None
+) -> dict[str, Any]:
+    from recombine.plan.collected import header
 
     return {
-        "combinations": as_names(made.combinations, made.space),
-        "factors": header(made.space) if isinstance(made.space, ProductSpace) else None,
+        "combinations": made.names,
+        "factors": header(made.space) if isinstance(made.space, rc.ProductSpace) else None,
         "certificate": {
             "before": _certificate(made.certificate_before, made.space),
             "after": _certificate(made.certificate_after, made.space),
@@ -167,7 +140,7 @@ def _certificate(certificate: Certificate | None, space: Space) -> dict[str, Any
     return dataclasses.asdict(certificate) | {"unseen_names": names}
 
 
-def _tell(made: Plan, spec: PlanSpec, ahead: Forecast | None, out: Path | None) -> None:
+def _tell(made: rc.plan.Plan, spec: rc.plan.PlanSpec, ahead: rc.plan.Forecast | None, out: Path | None) -> None:
     """To people; where standard output is no terminal and no file was named, it has the CSV and they get the words."""
     piped = out is None and not sys.stdout.isatty()
     if piped:
@@ -186,26 +159,25 @@ def _tell(made: Plan, spec: PlanSpec, ahead: Forecast | None, out: Path | None) 
         message(f"combinations: {out}")
 
 
-def _tell_combinations(made: Plan, spec: PlanSpec, place: Console, out: Path | None) -> None:
-    from recombine.plan.collected import as_names, header
+def _tell_combinations(made: rc.plan.Plan, spec: rc.plan.PlanSpec, place: Console, out: Path | None) -> None:
+    from recombine.plan.collected import header
     from recombine.plan.wording import amount
 
-    names = [[plain(str(one)) for one in row] for row in as_names(made.combinations[:SHOWN], made.space)]
+    names = [[plain(str(name)) for name in row] for row in made.names[:SHOWN]]
     columns = [plain(name) for name in header(made.space)]
     if len(columns) > COLUMNS:
-        columns, names = ["combination"], [[_cut(", ".join(row))] for row in names]
+        columns, names = ["combination"], [[shorten(", ".join(row), LONGEST)] for row in names]
     names = [[*row, *[""] * (len(columns) - len(row))] for row in names]
     priced = (spec.cost or ("levels" if spec.costs else "one")) != "one"
     rows = [
-        (str(place), *row, *([amount(cost)] if priced else []))
-        for place, (row, cost) in enumerate(zip(names, made.costs, strict=False), 1)
+        (str(rank), *row, *([amount(cost)] if priced else []))
+        for rank, (row, cost) in enumerate(zip(names, made.costs, strict=False), 1)
     ]
-    title = f"collect {len(made.combinations)} combinations"
-    title += f" at a cost of {amount(made.cost)}" if priced else ""
     if not rows:
         place.print("Nothing to collect.", highlight=False)
         return
-    place.print(title, style="bold", highlight=False)
+    price = f" at a cost of {amount(made.cost)}" if priced else ""
+    place.print(f"collect {len(made.combinations)} combinations{price}", style="bold", highlight=False)
     place.print(table("", ["", *columns, *(["cost"] if priced else [])], rows, left=1 + len(columns)))
     rest = len(made.combinations) - len(rows)
     if rest:
@@ -213,11 +185,7 @@ def _tell_combinations(made: Plan, spec: PlanSpec, place: Console, out: Path | N
         place.print(f"... and {rest} more: {where}\n", highlight=False, markup=False)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - 2] + " …"
-
-
-def _tell_certificate(made: Plan, place: Console) -> None:
+def _tell_certificate(made: rc.plan.Plan, place: Console) -> None:
     from recombine.plan.wording import certificate_rows, listed
 
     ruled_out = made.coverable < made.total
@@ -233,14 +201,14 @@ def _tell_certificate(made: Plan, place: Console) -> None:
             place.print(f"never seen {when}: {listed(names)}", markup=False, highlight=False)
 
 
-def _tell_outlook(ahead: Forecast, place: Console) -> None:
+def _tell_outlook(ahead: rc.plan.Forecast, place: Console) -> None:
     from recombine.plan.forecast import declined
 
-    rows = [
-        (str(one.number), number(one.score), "-" if one.low is None else f"{number(one.low)} to {number(one.high)}")
-        for one in ahead.expected
-    ]
-    level = next((one.level for one in ahead.expected if one.level is not None), None)
+    rows = []
+    for point in ahead.expected:
+        between = "-" if point.low is None else f"{number(point.low)} to {number(point.high)}"
+        rows.append((str(point.number), number(point.score), between))
+    level = next((point.level for point in ahead.expected if point.level is not None), None)
     interval = "interval" if level is None else f"{level * 100:.0f} % interval"
     place.print(table("", ["combinations in all", "expected score", interval], rows))
     for sentence in (*declined(ahead.expected), *ahead.notes):

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+import recombine as rc
 from recombine.cli.options import DEFAULT_STORE, JsonOption, StoreOption
-from recombine.cli.output import answer, errors
-from recombine.cli.run import ALL, check_page
+from recombine.cli.output import answer, check_file, effect_text, errors
+from recombine.cli.run import ALL
 from recombine.component import find
 from recombine.errors import BadInput
+from recombine.store.files import explained, finite, read_json, write_json
 
-# Imported in the functions: `recombine completion` imports this module, and must load nothing heavy.
+# Imported in the functions, as `--help` must load nothing heavy.
 if TYPE_CHECKING:
     from recombine.design.run import StudyResult
-    from recombine.store.store import Store
 
 LONGEST = 38
 """The most words of a statement in a cell of a table; longer ones stand below it in full."""
@@ -40,33 +41,28 @@ def report(
         profile: The profile; by default the largest that ran.
         out: The file to write.
     """
-    from recombine.store.store import Store
-
-    result = finished(Store(store_path, create=False), study, profile)
-    check_page(out)
+    result = finished(rc.load_store(store_path), study, profile)
+    check_file(out)
     page = result.report(out)
     answer(as_json, {"report": str(page), "study": result.study.kind, "profile": result.profile}, f"report: {page}")
 
 
-def finished(store: Store, name: str | None, profile: str | None) -> StudyResult:
+def finished(store: rc.Store, name: str | None, profile: str | None) -> StudyResult:
     """The result of a study that ran into a store; the only one, if none is named."""
     from recombine.design.run import newest_records, read_study
-    from recombine.design.study import Study
 
     records = newest_records(store, profile)
     if name is not None:
         find("studies", name)
     if not records or (name is not None and name not in records):
-        raise BadInput(
-            f"The store {store.path} holds no results of {'any study' if name is None else f'the study {name!r}'}.",
-            fix=f"recombine run {name or 'data-scaling'} --store {store.path}",
-        )
-    if name is None:
-        if len(records) > 1:
-            raise BadInput(f"The store holds several studies: {', '.join(records)}.", fix="name one")
-        name = next(iter(records))
+        what = "any study" if name is None else f"the study {name!r}"
+        fix = f"recombine run {name or 'data-scaling'} --store {store.path}"
+        raise BadInput(f"The store {store.path} holds no results of {what}.", fix=fix)
+    if name is None and len(records) > 1:
+        raise BadInput(f"The store holds several studies: {', '.join(records)}.", fix="name one")
+    name = name or next(iter(records))
     study = find("studies", name).model_validate(records[name]["config"])
-    assert isinstance(study, Study)
+    assert isinstance(study, rc.Study)
     return read_study(store, records[name], study)
 
 
@@ -86,9 +82,8 @@ def export(
         out: The folder to write into.
     """
     from recombine.design.run import newest_records, size_of_profile
-    from recombine.store.store import Store
 
-    store = Store(store_path, create=False)
+    store = rc.load_store(store_path)
     if study != ALL:
         files = _export(finished(store, study, profile), out)
     else:
@@ -99,10 +94,8 @@ def export(
             result, folder = finished(store, name, profile), out / name
             recorded = _recorded_profile(folder)
             if profile is None and size_of_profile(recorded) > size_of_profile(result.profile):
-                message = (
-                    f"{name}: {folder} keeps its results of the {recorded} profile; this store has {result.profile}."
-                )
-                errors().print(message, markup=False)
+                kept = f"{folder} keeps its results of the {recorded} profile"
+                errors().print(f"{name}: {kept}; this store has {result.profile}.", markup=False)
                 continue
             files += _export(result, folder)
         files.append(write_verdicts(out))
@@ -111,24 +104,19 @@ def export(
 
 
 def _export(result: StudyResult, out: Path) -> list[Path]:
-    from recombine.figures.save import save_figure
-    from recombine.store.files import explained, finite, write_json
-
     with explained(out):
         out.mkdir(parents=True, exist_ok=True)
         write_json(out / "verdicts.json", finite(result.records))
         result.overview.to_csv(out / "overview.csv", index=False, float_format="%.4f")
-        written = [save_figure(figure.chart, out / f"{figure.name}.png") for figure in result.figures]
+        written = [rc.figures.save_figure(figure.chart, out / f"{figure.name}.png") for figure in result.figures]
     return [out / "verdicts.json", out / "overview.csv", *written]
 
 
 def _recorded_profile(folder: Path) -> str:
     """The profile of the results that a folder has; empty if it has none."""
-    from recombine.store.files import read_json
-
     path = folder / "verdicts.json"
-    found = read_json(path) if path.exists() else []
-    return str(found[0].get("profile", "")) if found and isinstance(found[0], dict) else ""
+    records = read_json(path) if path.exists() else []
+    return str(records[0].get("profile", "")) if records and isinstance(records[0], dict) else ""
 
 
 def write_verdicts(out: Path) -> Path:
@@ -149,21 +137,15 @@ def write_verdicts(out: Path) -> Path:
 
 def _settle_recorded(out: Path) -> list[dict[str, Any]]:
     """The verdicts of all studies with results in a folder, corrected for their number; written back to each."""
-    from recombine.stats.verdicts import Verdict, settle
-    from recombine.store.files import read_json, write_json
-
     folders = {path: read_json(path) for path in sorted(out.glob("*/verdicts.json"))}
     records = [record for own in folders.values() for record in own]
     try:
-        settled = settle([Verdict.from_record(record) for record in records])
-        made = [
-            verdict.record() | {"profile": record["profile"]} for verdict, record in zip(settled, records, strict=True)
-        ]
+        verdicts = rc.stats.settle([rc.stats.Verdict.from_record(record) for record in records])
+        profiles = [{"profile": record["profile"]} for record in records]
+        made = [verdict.record() | profile for verdict, profile in zip(verdicts, profiles, strict=True)]
     except (KeyError, TypeError) as error:
-        raise BadInput(
-            f"A verdicts.json below {out} is not understood: {error!r}.",
-            fix="remove what is no result of a study, or choose another folder",
-        ) from error
+        fix = "remove what is no result of a study, or choose another folder"
+        raise BadInput(f"A verdicts.json below {out} is not understood: {error!r}.", fix=fix) from error
     left = iter(made)
     for path, own in folders.items():
         write_json(path, list(itertools.islice(left, len(own))))
@@ -200,7 +182,7 @@ def _summary(studies: Mapping[str, Sequence[Mapping[str, Any]]], notes: Mapping[
         holds = f"{_answer(main)}; but see the [note]({where})" if study in notes else _answer(main)
         held = f"[{sum(map(_holds, own))} of {len(own)}]({where})"
         question = f"[{study}]({study}/): {_question(study)}"
-        rows.append([question, _short(main["statement"]), holds, _effect(main), held])
+        rows.append([question, _short(main["statement"]), holds, effect_text(main), held])
     head = ["study and its question", "main claim", "does the claim hold?"]
     return _lines([*head, "effect [95 % interval]", "claims that hold"], rows)
 
@@ -259,29 +241,12 @@ def _claims(records: Iterable[Mapping[str, Any]]) -> str:
         statement = f"{role}{_short(text) if _is_long(text) else text}"
         if record["primary"]:
             statement = f"**{statement}** (primary)"
-        rows.append([f"`{record['claim']}`", statement, *_result(record)])
+        margin, replicates = f"{record['direction']} {record['margin']:g}", str(record["replicates"])
+        rows.append([f"`{record['claim']}`", statement, record["verdict"], effect_text(record), margin, replicates])
     return _lines(["claim", "in words", "verdict", "effect [95 % interval]", "margin", "n"], rows)
-
-
-def _result(record: Mapping[str, Any]) -> list[str]:
-    return [
-        record["verdict"],
-        _effect(record),
-        f"{record['direction']} {record['margin']:g}",
-        str(record["replicates"]),
-    ]
-
-
-def _effect(record: Mapping[str, Any]) -> str:
-    low, high = record["interval"]
-    return f"{_number(record['effect'])} [{_number(low)}, {_number(high)}]"
 
 
 def _lines(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
     return "\n".join(lines)
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None or value != value else f"{value:.3f}"

@@ -7,18 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recombine.cli.engines import THIS_PROCESS, EngineOptions
-from recombine.cli.options import DEFAULT_STORE, DryOption, JsonOption, Overrides, StoreOption
-from recombine.cli.output import CheckFailed, answer, console, errors, message, print_json, say, table, verdict_table
+import recombine as rc
+from recombine.cli.options import DEFAULT_STORE, LOCAL, DryOption, EngineOptions, JsonOption, Overrides, StoreOption
+from recombine.cli.output import CheckFailed, answer, check_file, errors, message, print_json, say, table, verdict_table
 from recombine.errors import BadInput, MissingPackage
 
 # Imported in the functions: `recombine run --help` does not load JAX.
 if TYPE_CHECKING:
     from recombine.design.run import StudyResult
-    from recombine.design.study import Study
-    from recombine.engines.base import Engine, Plan
-    from recombine.store.store import Store
-    from recombine.training.config import RunConfig
 
 ALL = "all"
 """Instead of a study's name: every study."""
@@ -30,7 +26,7 @@ def run(
     profile: str = "laptop",
     store_path: StoreOption = DEFAULT_STORE,
     report: Path | None = None,
-    engines: EngineOptions = THIS_PROCESS,
+    engines: EngineOptions = LOCAL,
     as_json: JsonOption = False,
     dry_run: DryOption = False,
 ) -> None:
@@ -44,30 +40,27 @@ def run(
     from recombine.component import kinds
     from recombine.design.run import request_of, run_study
     from recombine.store.requests import remember
-    from recombine.store.store import Store
-    from recombine.training.progress import ProgressDisplay
 
     engine, every = engines.make(), study == ALL
     if every and (report is not None or overrides):
-        raise BadInput(
-            "--report and settings belong to one study.", fix="run it by its name, or `recombine report STUDY`"
-        )
+        fix = "run it by its name, or `recombine report STUDY`"
+        raise BadInput("--report and settings belong to one study.", fix=fix)
     if report is not None:
-        check_page(report)
+        check_file(report)
     # Every study is built before anything trains: what cannot run is found now.
     studies, skipped = _built(kinds("studies") if every else (study,), profile, overrides, skip=every)
     if dry_run:
-        documents = [_dry_run(one, store_path, as_json, titled=every) for one in studies]
+        documents = [_dry_run(each, store_path, as_json, titled=every) for each in studies]
     else:
-        store = Store(store_path)
-        for one in studies:
-            remember(store, request_of(one, profile, overrides))
+        store = rc.Store(store_path)
+        for each in studies:
+            remember(store, request_of(each, profile, overrides))
         documents = []
-        for one in studies:
+        for each in studies:
             if not as_json:
-                _say_what_is_left(one, store, titled=every)
-            with ProgressDisplay(quiet=as_json) as progress:
-                result = run_study(one, profile, store, engine, progress, overrides)
+                errors().print(what_is_left(_plan(each, store, titled=every)), highlight=False)
+            with rc.training.ProgressDisplay(quiet=as_json) as progress:
+                result = run_study(each, profile, store, engine, progress, overrides)
             documents.append(_shown(result, report, as_json))
     if as_json:
         print_json([*documents, *skipped] if every else documents[0])
@@ -76,13 +69,12 @@ def run(
 
 def _built(
     names: Sequence[str], profile: str, overrides: Sequence[str], *, skip: bool
-) -> tuple[list[Study], list[dict[str, Any]]]:
+) -> tuple[list[rc.Study], list[dict[str, Any]]]:
     """The studies of these names, checked, and those that need a package that is not installed."""
     from pydantic import ValidationError
 
     from recombine.component import find
     from recombine.design.changed import changed
-    from recombine.design.study import Study
     from recombine.overrides import explain
 
     studies, skipped = [], []
@@ -92,7 +84,7 @@ def _built(
                 kind = find("studies", name)
             except ValidationError as error:
                 raise explain(error) from error  # The defaults of a study are validated when it is imported.
-            assert issubclass(kind, Study)
+            assert issubclass(kind, rc.Study)
             if skip and profile not in kind.profiles:
                 continue
             study = changed(kind.profile(profile), overrides)
@@ -106,23 +98,16 @@ def _built(
     return studies, skipped
 
 
-def _say_what_is_left(study: Study, store: Store, *, titled: bool) -> None:
-    from recombine.engines.base import plan
-
-    design = study.design
+def _plan(study: rc.Study, store: rc.Store | None, *, titled: bool) -> rc.engines.Plan:
+    """What is left of a study; its name goes first where there are several."""
     if titled:
         errors().print(f"\n{study.kind}", style="bold", highlight=False)
-    ahead = plan(store, [config for config, _ in design.runs], design.measurements)
-    errors().print(what_is_left(ahead), highlight=False)
+    return rc.engines.plan(store, [config for config, _ in study.design.runs], study.design.measurements)
 
 
-def _dry_run(study: Study, store_path: Path, as_json: bool, *, titled: bool) -> dict[str, Any]:
-    from recombine.engines.base import plan
-
-    configs = [config for config, _ in study.design.runs]
-    if titled and not as_json:
-        errors().print(f"\n{study.kind}", style="bold", highlight=False)
-    return plan_document(plan(existing_store(store_path), configs, study.design.measurements), configs, as_json)
+def _dry_run(study: rc.Study, store_path: Path, as_json: bool, *, titled: bool) -> dict[str, Any]:
+    ahead = _plan(study, existing_store(store_path), titled=titled and not as_json)
+    return plan_document(ahead, [config for config, _ in study.design.runs], as_json)
 
 
 def _shown(result: StudyResult, report: Path | None, as_json: bool) -> dict[str, Any]:
@@ -130,9 +115,8 @@ def _shown(result: StudyResult, report: Path | None, as_json: bool) -> dict[str,
     page = None if report is None else result.report(report)
     overview = result.overview
     if not as_json:
-        out = console()
-        out.print(table(result.study.question, list(overview.columns), overview.itertuples(index=False), left=2))
-        out.print(verdict_table(result.records))
+        say(table(result.study.question, list(overview.columns), overview.itertuples(index=False), left=2))
+        say(verdict_table(result.records))
         if page is not None:
             say(f"report: {page}")
     document = {"study": result.study.kind, "profile": result.profile, "verdicts": result.records}
@@ -141,33 +125,20 @@ def _shown(result: StudyResult, report: Path | None, as_json: bool) -> dict[str,
     return document | {"report": None if page is None else str(page), "problems": result.store.problems}
 
 
-def check_page(path: Path, example: str = "report.html") -> None:
-    """Raise BadInput if a page cannot be written there, before anything is computed."""
-    if path.is_dir():
-        raise BadInput(f"The report {path} is a folder.", fix=f"name a file, e.g. {example}")
-    if not path.parent.exists():
-        raise BadInput(f"The folder {path.parent} of the report does not exist.", fix="make it first")
-
-
 def check_failed(run_ids: Sequence[str]) -> None:
     """End with exit code 1 if runs failed."""
     if run_ids:
-        raise CheckFailed(
-            f"{len(run_ids)} runs failed: {', '.join(run_ids[:5])}.",
-            fix="`recombine show RUN` says at which step; a lower learning rate often helps",
-        )
+        fix = "`recombine show RUN` says at which step; a lower learning rate often helps"
+        raise CheckFailed(f"{len(run_ids)} runs failed: {', '.join(run_ids[:5])}.", fix=fix)
 
 
-def existing_store(path: Path) -> Store | None:
+def existing_store(path: Path) -> rc.Store | None:
     """The store, if there is one: a dry run creates no folder."""
-    from recombine.store.store import Store
-
-    if not path.exists() or (path.is_dir() and not any(path.iterdir())):
-        return None
-    return Store(path, create=False)
+    empty = not path.exists() or (path.is_dir() and not any(path.iterdir()))
+    return None if empty else rc.load_store(path)
 
 
-def what_is_left(ahead: Plan) -> str:
+def what_is_left(ahead: rc.engines.Plan) -> str:
     """One line about what a command is going to do."""
     left = ahead.runs - ahead.done - ahead.failed
     if not left and not ahead.measurements:
@@ -176,17 +147,17 @@ def what_is_left(ahead: Plan) -> str:
     return f"{left} runs to train in {ahead.buckets} programs{done}, {ahead.measurements} measurements to make."
 
 
-def plan_document(ahead: Plan, configs: Sequence[RunConfig], as_json: bool) -> dict[str, Any]:
+def plan_document(ahead: rc.engines.Plan, configs: Sequence[rc.RunConfig], as_json: bool) -> dict[str, Any]:
     """What would run, and about how long: the arithmetic of the steps at this machine's speed."""
     seconds = estimated_seconds(configs, ahead.runs - ahead.done - ahead.failed)
     if not as_json:
         rows = [(field.name, str(getattr(ahead, field.name))) for field in dataclasses.fields(ahead)]
         rows.append(("estimated training", f"about {duration(seconds)} (arithmetic at this machine's speed)"))
-        console().print(table("What would run", ["", ""], rows))
+        say(table("What would run", ["", ""], rows))
     return dataclasses.asdict(ahead) | {"estimated_seconds": seconds}
 
 
-def estimated_seconds(configs: Sequence[RunConfig], left: int | None = None) -> float:
+def estimated_seconds(configs: Sequence[rc.RunConfig], left: int | None = None) -> float:
     """Seconds of training on this machine: the mean work of a run times the number that is left (by default all)."""
     from recombine.training.estimate import flops_per_step, machine_flops
 
@@ -207,7 +178,7 @@ def train(
     family: str,
     *overrides: Overrides,
     store_path: StoreOption = DEFAULT_STORE,
-    engines: EngineOptions = THIS_PROCESS,
+    engines: EngineOptions = LOCAL,
     as_json: JsonOption = False,
     dry_run: DryOption = False,
 ) -> None:
@@ -217,45 +188,37 @@ def train(
         family: The family of tasks; `recombine ls families` lists them.
     """
     from recombine.component import find
-    from recombine.engines.base import plan
     from recombine.overrides import apply, validate
-    from recombine.probes.scores import Scores
-    from recombine.store.store import Store
-    from recombine.training.config import RunConfig
-    from recombine.training.progress import ProgressDisplay
 
-    engine: Engine = engines.make()
+    engine = engines.make()
     find("families", family)  # Its error names the nearest family.
-    config = apply(validate(RunConfig, {"family": family}), overrides)
+    config = apply(validate(rc.RunConfig, {"family": family}), overrides)
+    scores = rc.probes.Scores()
     if dry_run:
-        document = plan_document(plan(existing_store(store_path), [config], [Scores()]), [config], as_json)
+        document = plan_document(rc.engines.plan(existing_store(store_path), [config], [scores]), [config], as_json)
         if as_json:
             print_json(document)
         return
-    store = Store(store_path)
+    store = rc.Store(store_path)
     stored = config in store
     if stored and not as_json:
         errors().print(f"Run {config.run_id} is in the store already: nothing to train.", highlight=False)
-    with ProgressDisplay(quiet=as_json) as progress:
-        engine.run(store, [config], [Scores()], progress)
+    with rc.training.ProgressDisplay(quiet=as_json) as progress:
+        engine.run(store, [config], [scores], progress)
     document = run_document(store, config.run_id) | {"found": stored}
     shown = ["steps", "seconds", "compile_seconds", "reached"]
     shown += [f"{config.family.metric}_in", f"{config.family.metric}_held_out"]
     rows = [(name, document.get(name)) for name in shown]
     answer(as_json, document, table(f"run {config.run_id}", ["", ""], rows))
     if document["status"] == "failed":
-        raise CheckFailed(
-            f"The loss was not finite at step {document['failed_at']}. The run is stored as failed.",
-            fix="lower the learning rate, e.g. learning_rate=0.01",
-        )
+        failure = f"The loss was not finite at step {document['failed_at']}. The run is stored as failed."
+        raise CheckFailed(failure, fix="lower the learning rate, e.g. learning_rate=0.01")
 
 
-def run_document(store: Store, run_id: str) -> dict[str, Any]:
+def run_document(store: rc.Store, run_id: str) -> dict[str, Any]:
     """All that is known of a run, as plain values."""
+    from recombine.store.manifest import ENDING
+
     run = store.load(run_id)
-    kept = ("run", "status", "failed_at", "steps", "seconds", "compile_seconds", "reached")
-    return (
-        {name: run.manifest[name] for name in kept}
-        | store.summaries(run.run_id)
-        | {name: run.manifest[name] for name in ("config", "plan", "provenance")}
-    )
+    document = {name: run.manifest[name] for name in ENDING} | store.summaries(run.run_id)
+    return document | {name: run.manifest[name] for name in ("config", "plan", "provenance")}

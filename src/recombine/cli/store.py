@@ -10,28 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
+import recombine as rc
 from recombine.cli.options import DEFAULT_STORE, JsonOption, StoreOption
-from recombine.cli.output import (
-    CheckFailed,
-    answer,
-    asked_rows,
-    console,
-    errors,
-    message,
-    print_asked,
-    print_json,
-    say,
-    table,
-)
+from recombine.cli.output import CheckFailed, answer, asked_rows, errors, message, print_asked, print_json, say, table
 from recombine.errors import BadInput
 from recombine.progress import ProgressBar
 
 # Imported in the functions: `recombine store --help` does not load JAX.
 if TYPE_CHECKING:
     from recombine.store.archive import Archived
-    from recombine.store.merge import Merged
-    from recombine.store.selection import Selection
-    from recombine.store.store import Store
 
 store_app = App(name="store", help="Look after a store: delete, archive, tag and merge runs.", help_format="plaintext")
 
@@ -56,15 +43,13 @@ class Conditions:
     where: tuple[str, ...] = ()
     """Runs with this setting, e.g. model.width=64; may be repeated."""
 
-    def selection(self, runs: tuple[str, ...]) -> Selection:
-        from recombine.store.selection import Selection
-
-        return Selection(runs, self.tag, self.study, self.sweep, self.failed, self.where)
+    def selection(self, runs: tuple[str, ...]) -> rc.store.Selection:
+        """These conditions, on the runs of these names."""
+        return rc.store.Selection(runs, **vars(self))
 
 
 ALL = Conditions()
 """No condition."""
-
 
 SHOWN = 20
 """The number of runs that are shown one by one."""
@@ -79,34 +64,29 @@ def megabytes(count: int) -> str:
     return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count / 1e3:,.1f} kB"
 
 
-def _opened(path: Path, *, writing: bool) -> Store:
+def _opened(path: Path, *, writing: bool) -> rc.Store:
     """A store that must be there: these commands make none."""
-    from recombine.store.store import Store
-
-    store = Store(path, create=False)
-    return Store(path) if writing else store
+    store = rc.load_store(path)
+    return rc.Store(path) if writing else store
 
 
 @store_app.command(name="ls")
 def list_store(*, store_path: StoreOption = DEFAULT_STORE, as_json: JsonOption = False) -> None:
     """What a store holds: runs, studies and sweeps with how far they are, tags."""
-    from recombine.store.removal import size
-    from recombine.store.store import Store
     from recombine.store.tags import tags
 
-    store = Store(store_path, create=False)
-    words = {run_id: store.status(run_id) for run_id in store.names()}
-    states = [word or "damaged" for word in words.values()]
-    counts = {state: states.count(state) for state in ("complete", "failed", "damaged")}
-    held = sum(size(store, run_id) for run_id in words)
-    labels = {name: len(set(runs) & words.keys()) for name, runs in tags(store).items()}
+    store = rc.load_store(store_path)
+    states = {run_id: store.status(run_id) or "damaged" for run_id in store.names()}
+    counts = {state: list(states.values()).count(state) for state in ("complete", "failed", "damaged")}
+    held = sum(map(store.size, states))
+    labels = {name: len(set(runs) & states.keys()) for name, runs in tags(store).items()}
     rows = asked_rows(store)
     if as_json:
-        found = {"store": str(store_path), "runs": counts, "bytes": held, "asked": rows, "tags": labels}
-        print_json(found | {"problems": store.problems})
+        document = {"store": str(store_path), "runs": counts, "bytes": held, "asked": rows, "tags": labels}
+        print_json(document | {"problems": store.problems})
         return
     facts = [*counts.items(), ("size", megabytes(held)), *((f"tag {name}", n) for name, n in labels.items())]
-    console().print(table(f"runs in {store_path}", ["", ""], facts))
+    say(table(f"runs in {store_path}", ["", ""], facts))
     print_asked(rows)
 
 
@@ -120,17 +100,15 @@ def rm(
     as_json: JsonOption = False,
 ) -> None:
     """Delete runs. Shows which, and asks first."""
-    from recombine.store.removal import remove, size
+    from recombine.store.selection import remove
 
     selection = conditions.selection(runs)
     if not selection:
-        raise BadInput(
-            "Name the runs to delete, or a condition.",
-            fix="name runs, or use --tag, --study, --sweep, --failed, --where",
-        )
+        fix = "name runs, or use --tag, --study, --sweep, --failed, --where"
+        raise BadInput("Name the runs to delete, or a condition.", fix=fix)
     store = _opened(store_path, writing=not dry_run)
     run_ids, kept = _removable(store, selection)
-    document = {"removed": run_ids, "kept": kept, "bytes": sum(size(store, run_id) for run_id in run_ids)}
+    document = {"removed": run_ids, "kept": kept, "bytes": sum(map(store.size, run_ids))}
     if not as_json:
         _show_removal(store, run_ids, kept, selection)
     if dry_run:
@@ -147,7 +125,7 @@ def rm(
     answer(as_json, document | {"forgotten": forgotten}, deleted)
 
 
-def _removable(store: Store, selection: Selection) -> tuple[list[str], dict[str, str]]:
+def _removable(store: rc.Store, selection: rc.store.Selection) -> tuple[list[str], dict[str, str]]:
     """The runs to delete; and those that stay, as another study or sweep uses them (unless they were named)."""
     from recombine.store.selection import used_by_others
 
@@ -157,44 +135,37 @@ def _removable(store: Store, selection: Selection) -> tuple[list[str], dict[str,
     return [run_id for run_id in run_ids if run_id not in kept], kept
 
 
-def _forget(store: Store, selection: Selection) -> list[str]:
+def _forget(store: rc.Store, selection: rc.store.Selection) -> list[str]:
     """A study or sweep that was deleted as a whole is not to be resumed. What a study found is kept."""
     from recombine.store.requests import forget
-    from recombine.store.selection import Selection, asked
+    from recombine.store.selection import asked
 
-    if selection != Selection(study=selection.study, sweep=selection.sweep):
+    if selection != rc.store.Selection(study=selection.study, sweep=selection.sweep):
         return []
-    gone = [
-        request
-        for kind, name in (("study", selection.study), ("sweep", selection.sweep))
-        if name is not None
-        for request in asked(store, name, kind)
-    ]
+    chosen = (("study", selection.study), ("sweep", selection.sweep))
+    gone = [request for kind, name in chosen if name is not None for request in asked(store, name, kind)]
     for request in gone:
         forget(store, request)
     return [request["name"] for request in gone]
 
 
-def _show_removal(store: Store, run_ids: Sequence[str], kept: dict[str, str], selection: Selection) -> None:
-    from recombine.store.removal import size
+def _show_removal(store: rc.Store, run_ids: Sequence[str], kept: dict[str, str], selection: rc.store.Selection) -> None:
     from recombine.store.selection import used_by_others
 
     users = used_by_others(store, run_ids, selection)
-    rows = [
-        (run_id, store.status(run_id) or "damaged", megabytes(size(store, run_id)), users.get(run_id, ""))
-        for run_id in run_ids[:SHOWN]
-    ]
+    rows = []
+    for run_id in run_ids[:SHOWN]:
+        status, size = store.status(run_id) or "damaged", megabytes(store.size(run_id))
+        rows.append((run_id, status, size, users.get(run_id, "")))
     if run_ids:
         title = f"To delete from {store.path}: {_runs(len(run_ids))}"
-        console().print(table(title, ["run", "", "size", "used by"], rows, left=2))
+        say(table(title, ["run", "", "size", "used by"], rows, left=2))
     if len(run_ids) > SHOWN:
         say(f"... and {len(run_ids) - SHOWN} more")
     if kept:
         names = sorted({name for users in kept.values() for name in users.split(", ")})
-        say(
-            f"{_runs(len(kept))} will stay, used by {', '.join(names)} too. Name them to delete them all the same.",
-            soft_wrap=True,
-        )
+        used = f"used by {', '.join(names)} too"
+        say(f"{_runs(len(kept))} will stay, {used}. Name them to delete them all the same.", soft_wrap=True)
 
 
 def _agreed(number: int, as_json: bool) -> bool:
@@ -221,15 +192,14 @@ def archive(
         remove: Then delete the runs from the store, if the file could be read back.
     """
     from recombine.store.archive import archive as write_archive
-    from recombine.store.removal import size
 
     selection = conditions.selection(runs)
     store = _opened(store_path, writing=remove and not dry_run)
     run_ids = selection.run_ids(store)
     if dry_run:
-        document = {"would_archive": run_ids, "bytes": sum(size(store, run_id) for run_id in run_ids)}
-        size_now = megabytes(document["bytes"])
-        answer(as_json, document, f"{_runs(len(run_ids))} would be archived, {size_now} before packing.")
+        document = {"would_archive": run_ids, "bytes": sum(map(store.size, run_ids))}
+        size = megabytes(document["bytes"])
+        answer(as_json, document, f"{_runs(len(run_ids))} would be archived, {size} before packing.")
         return
     with ProgressBar("packing and checking", quiet=as_json) as bar:
         made = write_archive(store, file, run_ids, bar.update)
@@ -241,10 +211,8 @@ def archive(
     else:
         names = ", ".join(name for _, name in made.asked)
         records = f" with the records of {names}" if names else ""
-        say(
-            f"{_runs(len(made.runs))}{records} in {file} ({megabytes(made.bytes)}), read back and checked.",
-            soft_wrap=True,
-        )
+        size = megabytes(made.bytes)
+        say(f"{_runs(len(made.runs))}{records} in {file} ({size}), read back and checked.", soft_wrap=True)
         if remove:
             say(f"{len(document['removed'])} of them were deleted from {store_path}.", soft_wrap=True)
     if made.left_out or (remove and made.changed):
@@ -253,10 +221,10 @@ def archive(
         raise CheckFailed(f"{'; '.join(what)}.", fix="`recombine doctor --store DIR` says what is damaged")
 
 
-def _remove_archived(store: Store, selection: Selection, made: Archived, as_json: bool) -> list[str]:
+def _remove_archived(store: rc.Store, selection: rc.store.Selection, made: Archived, as_json: bool) -> list[str]:
     """Delete what is safely in the archive. Runs that another study or sweep uses stay, as when deleting."""
-    from recombine.store.removal import remove
     from recombine.store.requests import forget, requests
+    from recombine.store.selection import remove
 
     removable, kept = _removable(store, selection)
     safe = [run_id for run_id in made.runs if run_id in set(removable) - set(made.changed)]
@@ -280,24 +248,23 @@ def merge(*others: Path, store_path: StoreOption = DEFAULT_STORE, as_json: JsonO
         others: Stores (folders) or archives to merge.
     """
     from recombine.store.merge import merge as merge_into
-    from recombine.store.store import Store
 
     if not others:
         raise BadInput("Name at least one store or archive to merge.", fix="name stores (folders) or archives")
     for other in others:
         if not other.exists():
             raise BadInput(f"There is no store or archive {other}.", fix="name a folder, a .zip or a .tar.gz file")
-    store = Store(store_path)
-    results: dict[str, Merged] = {}
+    store = rc.Store(store_path)
+    results = {}
     for other in others:
         with ProgressBar(f"taking in {other.name}", quiet=as_json) as bar:
             results[str(other)] = merge_into(store, other, bar.update)
-    conflicts = [text for one in results.values() for text in one.conflicts]
-    merged = {name: dataclasses.asdict(one) for name, one in results.items()}
+    conflicts = [text for result in results.values() for text in result.conflicts]
+    merged = {name: dataclasses.asdict(result) for name, result in results.items()}
     columns = ["", "new runs", "known runs", "measured", "records", "tags", "conflicts"]
     rows = [
-        (name, len(one.runs), one.known, one.measurements, len(one.records), one.tags, len(one.conflicts))
-        for name, one in results.items()
+        (name, len(new.runs), new.known, new.measurements, len(new.records), new.tags, len(new.conflicts))
+        for name, new in results.items()
     ]
     document = {"store": str(store_path), "merged": merged, "conflicts": conflicts}
     answer(as_json, document, table(f"Taken into {store_path}", columns, rows))
@@ -325,10 +292,8 @@ def tag(
     selection = conditions.selection(runs)
     store = _opened(store_path, writing=True)
     if not selection:
-        raise BadInput(
-            f"Name the runs to tag {name!r}, or a condition.",
-            fix="name runs, or use --study, --sweep, --failed, --where",
-        )
+        fix = "name runs, or use --study, --sweep, --failed, --where"
+        raise BadInput(f"Name the runs to tag {name!r}, or a condition.", fix=fix)
     run_ids = selection.run_ids(store)
     new = add_tag(store, name, run_ids)
     document = {"tag": name, "runs": tags(store).get(name, []), "new": new}

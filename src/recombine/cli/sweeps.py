@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from recombine.cli.engines import THIS_PROCESS, EngineOptions
-from recombine.cli.options import DEFAULT_STORE, DryOption, JsonOption, Overrides, StoreOption
-from recombine.cli.output import CheckFailed, answer, console, errors, message, print_json, say, table
+import recombine as rc
+from recombine.cli.options import DEFAULT_STORE, LOCAL, DryOption, EngineOptions, JsonOption, Overrides, StoreOption
+from recombine.cli.output import CheckFailed, answer, check_table, errors, message, print_json, say, table, write_table
 from recombine.cli.run import check_failed, existing_store, plan_document, what_is_left
 from recombine.errors import BadInput, StoreError
 
@@ -19,8 +19,6 @@ from recombine.errors import BadInput, StoreError
 if TYPE_CHECKING:
     from recombine.design.resume import Task
     from recombine.design.sweeps.grid import SweepFile
-    from recombine.engines.base import Engine
-    from recombine.store.store import Store
 
 
 def sweep(
@@ -30,7 +28,7 @@ def sweep(
     store_path: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
     dry_run: DryOption = False,
-    engines: EngineOptions = THIS_PROCESS,
+    engines: EngineOptions = LOCAL,
 ) -> None:
     """Train and measure every cell of a grid over any settings, with replicates.
 
@@ -38,19 +36,14 @@ def sweep(
         file: A YAML file: base, grid, cases, replicates, measure.
         out: Also write one row a run: .csv, .parquet or .jsonl.
     """
-    from recombine.cli.tables import check_table, write_table
     from recombine.design.sweeps.run import run_sweep
-    from recombine.engines.base import plan
-    from recombine.store.store import Store
-    from recombine.training.progress import ProgressDisplay
 
     read = _read(file, overrides)
     configs = [config for config, _ in read.runs()]
-    if out is not None:
-        check_table(out)
+    check_table(out)
     engine = engines.make()
     if dry_run:
-        ahead = plan(existing_store(store_path), configs, read.measurements())
+        ahead = rc.engines.plan(existing_store(store_path), configs, read.measurements())
         if not as_json:
             names, rows = [*read.cells[0].labels], [(*cell.labels.values(), len(cell.runs)) for cell in read.cells]
             say(table(f"{read.name}: {len(rows)} cells", [*names, "runs"], rows, left=max(1, len(names))))
@@ -58,11 +51,10 @@ def sweep(
         if as_json:
             print_json(document | {"cells": [cell.labels for cell in read.cells]})
         return
-    store = Store(store_path)
+    store = rc.Store(store_path)
     if not as_json:
-        ahead = plan(store, configs, read.measurements())
-        errors().print(what_is_left(ahead), highlight=False)
-    with ProgressDisplay(quiet=as_json) as progress:
+        errors().print(what_is_left(rc.engines.plan(store, configs, read.measurements())), highlight=False)
+    with rc.training.ProgressDisplay(quiet=as_json) as progress:
         result = run_sweep(read, store, engine, progress, overrides)
     if out is not None:
         write_table(result.runs, out)
@@ -95,18 +87,16 @@ def resume(
     store_path: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
     dry_run: DryOption = False,
-    engines: EngineOptions = THIS_PROCESS,
+    engines: EngineOptions = LOCAL,
 ) -> None:
     """Finish the studies and sweeps that were begun in a store.
 
     Args:
         names: Studies and sweeps; by default all that are not done.
     """
-    from recombine.store.store import Store
-
     engine = engines.make()
-    Store(store_path, create=False)  # There must be one: nothing is resumed in a new folder.
-    store = Store(store_path, create=not dry_run)
+    rc.load_store(store_path)  # There must be one: nothing is resumed in a new folder.
+    store = rc.Store(store_path, create=not dry_run)
     tasks, strange = _tasks(store, names)
     left = [task for task in tasks if not task.complete]
     if not as_json:
@@ -135,13 +125,11 @@ def resume(
         print_json(document)
     check_failed(list(dict.fromkeys(failed)))
     if strange:
-        raise CheckFailed(
-            f"{len(strange)} of what was asked cannot be resumed.",
-            fix="ask again with this version: `recombine run` or `recombine sweep`",
-        )
+        fix = "ask again with this version: `recombine run` or `recombine sweep`"
+        raise CheckFailed(f"{len(strange)} of what was asked cannot be resumed.", fix=fix)
 
 
-def _tasks(store: Store, names: Sequence[str]) -> tuple[list[Task], list[str]]:
+def _tasks(store: rc.Store, names: Sequence[str]) -> tuple[list[Task], list[str]]:
     """What was asked and is understood, and why the rest is not."""
     from recombine.design.resume import understood, wanted
 
@@ -154,7 +142,7 @@ def _tasks(store: Store, names: Sequence[str]) -> tuple[list[Task], list[str]]:
     return tasks, strange
 
 
-def _say_what_is_left(store: Store, tasks: Sequence[Task], left: Sequence[Task], strange: Sequence[str]) -> None:
+def _say_what_is_left(store: rc.Store, tasks: Sequence[Task], left: Sequence[Task], strange: Sequence[str]) -> None:
     from recombine.store.requests import requests
 
     for reason in strange:
@@ -170,15 +158,13 @@ def _say_what_is_left(store: Store, tasks: Sequence[Task], left: Sequence[Task],
             stored = f"{task.ahead.done + task.ahead.failed} of {task.ahead.runs}"
             rows.append((task.name, task.request["request"], stored, task.ahead.measurements))
         columns = ["incomplete", "", "runs in the store", "measurements left"]
-        console().print(table(f"To be finished in {store.path}", columns, rows, left=2))
+        say(table(f"To be finished in {store.path}", columns, rows, left=2))
 
 
-def _finish(task: Task, store: Store, engine: Engine, as_json: bool) -> dict[str, Any]:
-    from recombine.training.progress import ProgressDisplay
-
+def _finish(task: Task, store: rc.Store, engine: rc.engines.Engine, as_json: bool) -> dict[str, Any]:
     if not as_json:
         errors().print(f"\n{task.name}", style="bold", highlight=False, markup=False)
-    with ProgressDisplay(quiet=as_json) as progress:
+    with rc.training.ProgressDisplay(quiet=as_json) as progress:
         done = task.finish(store, engine, progress)
     if not as_json:
         say(f"{task.name} is done: {done.trained} runs trained, {done.measured} measurements made.")

@@ -8,9 +8,14 @@ from collections.abc import Sequence
 
 from recombine.probes.base import Measurement
 from recombine.store.store import Store
-from recombine.training.config import RunConfig
+from recombine.training import Progress, RunConfig
 from recombine.training.program import buckets
-from recombine.training.progress import Progress
+
+Runs = Sequence[RunConfig]
+"""The runs of a sweep; repeated ones count once."""
+
+Probes = Sequence[Measurement]
+"""What is measured of each run."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +54,7 @@ class Sweep:
     train_seconds: float
 
 
-def plan(store: Store | None, configs: Sequence[RunConfig], measurements: Sequence[Measurement] = ()) -> Plan:
+def plan(store: Store | None, configs: Runs, measurements: Probes = ()) -> Plan:
     """Say what is left to do. Nothing is drawn or trained.
 
     Args:
@@ -63,12 +68,11 @@ def plan(store: Store | None, configs: Sequence[RunConfig], measurements: Sequen
     unique = {config.run_id: config for config in configs}
     status = {run_id: None if store is None else store.status(run_id) for run_id in unique}
     left = [config for run_id, config in unique.items() if status[run_id] is None]
-    to_measure = [
-        (run_id, measurement)
+    measured = [
+        store is not None and status[run_id] == "complete" and store.has_measurement(run_id, measurement)
         for run_id in unique
         for measurement in measurements
         if status[run_id] != "failed"
-        and not (store is not None and status[run_id] and store.has_measurement(run_id, measurement))
     ]
     return Plan(
         runs=len(unique),
@@ -76,7 +80,7 @@ def plan(store: Store | None, configs: Sequence[RunConfig], measurements: Sequen
         failed=sum(word == "failed" for word in status.values()),
         buckets=len(buckets(left)),
         steps=sum(config.recipe.steps for config in left),
-        measurements=len(to_measure),
+        measurements=measured.count(False),
     )
 
 
@@ -84,13 +88,7 @@ class Engine(abc.ABC):
     """Trains and measures the runs of a sweep."""
 
     @abc.abstractmethod
-    def run(
-        self,
-        store: Store,
-        configs: Sequence[RunConfig],
-        measurements: Sequence[Measurement] = (),
-        progress: Progress | None = None,
-    ) -> Sweep:
+    def run(self, store: Store, configs: Runs, measurements: Probes = (), progress: Progress | None = None) -> Sweep:
         """Make the store hold all these runs and measurements. Nothing is done twice.
 
         Args:

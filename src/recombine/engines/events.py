@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any
 
+from recombine.engines.worker import Event, Send
 from recombine.models.base import Network
 from recombine.store.store import Store
-from recombine.training.config import RunConfig
-from recombine.training.outcome import Outcome
-from recombine.training.progress import Progress
-
-Event = dict[str, Any]
+from recombine.training import Outcome, Progress, RunConfig
 
 OUTCOME_FIELDS = ("steps", "seconds", "compile_seconds", "reached", "failed_at", "stack_size")
 """The fields of an outcome that an event carries."""
@@ -21,7 +16,7 @@ OUTCOME_FIELDS = ("steps", "seconds", "compile_seconds", "reached", "failed_at",
 class EventWriter(Progress):
     """The worker's side: turns progress into events, at most one report of steps per interval."""
 
-    def __init__(self, send: Callable[[Event], None], interval: float) -> None:
+    def __init__(self, send: Send, interval: float) -> None:
         self._send, self._interval = send, interval
         self._last_report = 0.0
         self._evaluations: dict[str, dict[str, float]] = {}
@@ -52,10 +47,8 @@ class RemoteOutcome(Outcome):
     """A run that ended in another process. Its network and curves are read from the store."""
 
     def __init__(self, store: Store, config: RunConfig, fields: Event) -> None:
-        object.__setattr__(self, "_store", store)
-        object.__setattr__(self, "config", config)
-        for name in OUTCOME_FIELDS:
-            object.__setattr__(self, name, fields[name])
+        # An outcome is frozen, so its fields are set all at once.
+        vars(self).update({name: fields[name] for name in OUTCOME_FIELDS}, config=config, _store=store)
 
     @property
     def network(self) -> Network:  # pyright: ignore[reportIncompatibleVariableOverride]

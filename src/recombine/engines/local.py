@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
-from recombine.engines.base import Engine, Sweep
+from recombine.engines.base import Engine, Probes, Runs, Sweep
 from recombine.errors import BadInput, StoreError
-from recombine.probes.base import Measured, Measurement
+from recombine.probes.base import Measured
 from recombine.store.files import explained
 from recombine.store.store import Store
-from recombine.training.config import RunConfig
-from recombine.training.memory import NotEnoughMemory
+from recombine.training import NotEnoughMemory, Progress, Trainer
 from recombine.training.program import shared_compiler
-from recombine.training.progress import Progress
-from recombine.training.trainer import Trainer
 
 
 class LocalEngine(Engine):
@@ -32,13 +30,7 @@ class LocalEngine(Engine):
         self._compiler = shared_compiler()
         self._devices = devices
 
-    def run(
-        self,
-        store: Store,
-        configs: Sequence[RunConfig],
-        measurements: Sequence[Measurement] = (),
-        progress: Progress | None = None,
-    ) -> Sweep:
+    def run(self, store: Store, configs: Runs, measurements: Probes = (), progress: Progress | None = None) -> Sweep:
         progress = progress or Progress()
         unique = {config.run_id: config for config in configs}
         left = [config for config in unique.values() if config not in store]
@@ -71,14 +63,10 @@ class LocalEngine(Engine):
             train_seconds=seconds,
         )
 
-    def _measure(
-        self, store: Store, run_ids: Sequence[str], measurements: Sequence[Measurement], progress: Progress
-    ) -> int:
+    def _measure(self, store: Store, run_ids: Sequence[str], measurements: Probes, progress: Progress) -> int:
+        wanted = itertools.product(measurements, run_ids)
         missing = [
-            (run_id, measurement)
-            for measurement in measurements
-            for run_id in run_ids
-            if not store.has_measurement(run_id, measurement)
+            (run_id, measurement) for measurement, run_id in wanted if not store.has_measurement(run_id, measurement)
         ]
         measured_now, damaged = 0, set[str]()
         for index, (run_id, measurement) in enumerate(missing):

@@ -5,19 +5,16 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Sequence
 
-from recombine.engines.base import Engine, Sweep
+from recombine.engines.base import Engine, Probes, Runs, Sweep
 from recombine.engines.work_queue import WorkQueue
-from recombine.engines.work_units import MIN_UNIT_SECONDS, WorkUnit
+from recombine.engines.work_units import WorkUnit
 from recombine.engines.worker import Event, WorkerOptions
 from recombine.engines.worker_process import WorkerProcess, settings
 from recombine.errors import BadInput
-from recombine.probes.base import Measurement
 from recombine.store.provenance import threads as cores
 from recombine.store.store import Store
-from recombine.training.config import RunConfig
-from recombine.training.progress import Progress
+from recombine.training import Progress
 
 
 class ProcessEngine(Engine):
@@ -26,32 +23,22 @@ class ProcessEngine(Engine):
     A process that dies loses only unfinished runs. They are tried once more, in halves.
     """
 
-    def __init__(
-        self, jobs: int, threads: int | None = None, memory: int | None = None, *, least: float = MIN_UNIT_SECONDS
-    ) -> None:
+    def __init__(self, jobs: int, threads: int | None = None, memory: int | None = None) -> None:
         """Make an engine.
 
         Args:
             jobs: The number of processes.
             threads: Cores of each process; by default an equal share of the machine's.
             memory: Bytes that each process may use.
-            least: Seconds that a work unit should last at least.
         """
         if jobs < 1:
             raise BadInput(f"{jobs} processes were asked for; expected 1 or more.")
         self.jobs = jobs
         self.threads = max(1, cores() // jobs) if threads is None else threads
         self.memory = memory
-        self.least = least
 
-    def run(
-        self,
-        store: Store,
-        configs: Sequence[RunConfig],
-        measurements: Sequence[Measurement] = (),
-        progress: Progress | None = None,
-    ) -> Sweep:
-        work = WorkQueue(store, configs, measurements, progress, workers=self.jobs, least=self.least)
+    def run(self, store: Store, configs: Runs, measurements: Probes = (), progress: Progress | None = None) -> Sweep:
+        work = WorkQueue(store, configs, measurements, progress, self.jobs)
         options = WorkerOptions(store=str(store.path.resolve()), threads=self.threads, memory=self.memory)
         # Several processes may share a GPU, so none may reserve most of its memory.
         workers = _Workers(options, {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"} | dict(os.environ) | settings())
@@ -61,8 +48,7 @@ class ProcessEngine(Engine):
                     workers.give(*numbered)
                 if not workers.busy:
                     return work.result()
-                worker, event = workers.events.get()
-                workers.take(work, worker, event)
+                workers.take(work, *workers.events.get())
         finally:
             workers.stop()
 
@@ -81,7 +67,7 @@ class _Workers:
     def give(self, number: int, unit: WorkUnit) -> None:
         worker = self._idle.pop() if self._idle else self._start()
         self.busy[worker] = number
-        worker.send(unit.text())
+        worker.send(unit.model_dump_json())
 
     def _start(self) -> WorkerProcess:
         worker = WorkerProcess(self._orders, self._environment)

@@ -10,21 +10,18 @@ import math
 import os
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from recombine.engines.base import Engine, Sweep
+from recombine.engines.base import Engine, Probes, Runs, Sweep
 from recombine.engines.ray_task import EventBoard, run_remotely
 from recombine.engines.work_queue import WorkQueue
-from recombine.engines.work_units import MIN_UNIT_SECONDS
 from recombine.engines.worker import Event, WorkerOptions
 from recombine.engines.worker_process import settings
 from recombine.errors import BadInput, MissingPackage, StoreError
-from recombine.probes.base import Measurement
 from recombine.store.remote import Remote
 from recombine.store.store import Store
-from recombine.training.config import RunConfig
-from recombine.training.progress import Progress
+from recombine.training import Progress
 
 POLL_SECONDS = 0.5
 
@@ -47,8 +44,6 @@ class RayEngine(Engine):
         threads: int | None = None,
         memory: int | None = None,
         remote: str | None = None,
-        retries: int = RETRIES,
-        least: float = MIN_UNIT_SECONDS,
     ) -> None:
         """Make an engine. The cluster is contacted when a sweep runs.
 
@@ -59,36 +54,26 @@ class RayEngine(Engine):
             threads: Cores that each worker uses; `cpus` by default.
             memory: Bytes that each worker may use, and that Ray reserves.
             remote: An object store through which results travel; None if all nodes see the store's folder.
-            retries: How often Ray restarts a unit whose node was lost.
-            least: Seconds that a work unit should last at least.
         """
         if importlib.util.find_spec("ray") is None:
             raise MissingPackage("The engine ray needs Ray.", fix='pip install "recombine[ray]"')
         if cpus <= 0 or gpus < 0:
             raise BadInput(f"A worker was to have {cpus} cores and {gpus} GPUs; expected more than 0 cores.")
         self.address = address
-        self.cpus, self.gpus = cpus, gpus
+        self.cpus, self.gpus, self.memory = cpus, gpus, memory
         self.threads = math.ceil(cpus) if threads is None else threads
-        self.memory = memory
         self.remote = None if remote is None else Remote(remote)
-        self.retries, self.least = retries, least
 
-    def run(
-        self,
-        store: Store,
-        configs: Sequence[RunConfig],
-        measurements: Sequence[Measurement] = (),
-        progress: Progress | None = None,
-    ) -> Sweep:
+    def run(self, store: Store, configs: Runs, measurements: Probes = (), progress: Progress | None = None) -> Sweep:
         if self.remote is not None:
             self.remote.fetch(store, [config.run_id for config in configs])
         with connected(self.address):
-            work = WorkQueue(store, configs, measurements, progress, workers=self._places(), least=self.least)
+            work = WorkQueue(store, configs, measurements, progress, self._places())
             self._share(store, work)
-            with _Tasks(self, store) as tasks:
+            with contextlib.closing(_Tasks(self, store)) as tasks:
                 while True:
                     while (numbered := work.next()) is not None:
-                        tasks.give(numbered[0], numbered[1].text())
+                        tasks.give(numbered[0], numbered[1].model_dump_json())
                     if not tasks.under_way:
                         return work.result()
                     for number, event in tasks.news():
@@ -172,25 +157,21 @@ class _Tasks:
         if engine.memory is not None:
             wanted["memory"] = engine.memory
         # Errors in a unit are events. A failure that Ray sees is a lost worker or node.
-        self._task = ray.remote(max_retries=engine.retries, retry_exceptions=False, **wanted)(run_remotely)
+        self._task = ray.remote(max_retries=RETRIES, retry_exceptions=False, **wanted)(run_remotely)
         # On this node if possible, because this node lives as long as the sweep. Elsewhere the board may die with its
         # node. It then restarts: some events are missing from the progress, but nothing from the results.
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
         lasting = {"max_restarts": -1, "max_task_retries": -1}
         self._board: Any = ray.remote(num_cpus=0, scheduling_strategy=here, **lasting)(EventBoard).remote()  # type: ignore[attr-defined]
         remote = None if engine.remote is None else engine.remote.url
-        self._orders = WorkerOptions(
-            store=str(store.path.resolve()), remote=remote, threads=engine.threads, memory=engine.memory
-        ).model_dump_json()
+        limits: dict[str, Any] = {"threads": engine.threads, "memory": engine.memory}
+        self._orders = WorkerOptions(store=str(store.path.resolve()), remote=remote, **limits).model_dump_json()
         # Ray sets this variable for its workers. A sweep must mean the same with every engine.
         same = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS")}
         self._settings = json.dumps(settings() | same)
         self._gpus = engine.gpus
         self.under_way: dict[Any, int] = {}
         """The unit number of each task."""
-
-    def __enter__(self) -> _Tasks:
-        return self
 
     def give(self, number: int, unit: str) -> None:
         """Give a unit to Ray. Ray starts equal tasks in order."""
@@ -215,7 +196,8 @@ class _Tasks:
                 lines = str(error).strip().splitlines()
                 yield number, {"event": "lost", "why": lines[0] if lines else type(error).__name__}
 
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """End the tasks that are under way, and the board."""
         import ray
 
         with contextlib.suppress(Exception):

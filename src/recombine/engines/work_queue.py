@@ -5,17 +5,15 @@ Engines differ in how units reach workers. What happens with the answers is the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
-from recombine.engines.base import Sweep, plan
+from recombine.engines.base import Probes, Runs, Sweep, plan
 from recombine.engines.events import EventReader
-from recombine.engines.work_units import WorkUnit, estimated, halves, split_work, unfinished
+from recombine.engines.work_units import MIN_UNIT_SECONDS, WorkUnit, estimated, halves, split_work, unfinished
 from recombine.engines.worker import ENDS, Event
 from recombine.errors import BadInput, RecombineError, StoreError
-from recombine.probes.base import Measurement
 from recombine.store.store import Store
-from recombine.training.config import RunConfig
-from recombine.training.progress import Progress
+from recombine.training import Progress
 
 SHOWN = 5
 """The number of runs that a message names."""
@@ -25,14 +23,7 @@ class WorkQueue:
     """The work units that are left of a sweep."""
 
     def __init__(
-        self,
-        store: Store,
-        configs: Sequence[RunConfig],
-        measurements: Sequence[Measurement],
-        progress: Progress | None,
-        *,
-        workers: int,
-        least: float,
+        self, store: Store, configs: Runs, measurements: Probes, progress: Progress | None, workers: int
     ) -> None:
         self.store = store
         self._unique = {config.run_id: config for config in configs}
@@ -42,12 +33,13 @@ class WorkQueue:
             store.check_writable()
         todo = unfinished(store, configs, measurements)
         seconds = estimated(store, todo, measurements)
-        self.waiting: dict[int, WorkUnit] = dict(enumerate(split_work(todo, measurements, seconds, workers, least)))
+        units = split_work(todo, measurements, seconds, workers, MIN_UNIT_SECONDS)
+        self.waiting: dict[int, WorkUnit] = dict(enumerate(units))
         """Units without a worker, largest first, by their number."""
         self._given: dict[int, WorkUnit] = {}
         self._numbers = len(self.waiting)
         self._failures: list[tuple[list[str], str, str | None]] = []
-        self._sums = dict.fromkeys(("measured", "compilations", "compile_seconds", "train_seconds"), 0.0)
+        self._sums: dict[str, Any] = dict.fromkeys(("measured", "compilations", "compile_seconds", "train_seconds"), 0)
         progress = progress or Progress()
         progress.started(len(self._left), ahead.steps)
         self._events = EventReader(store, self._unique, progress, total=ahead.measurements, each=len(measurements))
@@ -76,7 +68,7 @@ class WorkQueue:
         if kind == "broken":
             self._fail(unit, event["why"], event["fix"])
         else:
-            self._events.done(number, int(event["measured"]))
+            self._events.done(number, event["measured"])
             for name in self._sums:
                 self._sums[name] += event[name]
             for problem in event["problems"]:
@@ -86,11 +78,10 @@ class WorkQueue:
     def lost(self, number: int, why: str) -> None:
         """Note that a unit's worker was lost. Unfinished runs are tried once more, in halves."""
         unit = self._given.pop(number)
-        pieces = halves(unit, self.store)
         if unit.attempt:
             self._fail(unit, why, "give each process more memory (--memory, fewer --jobs), then run it again")
             return
-        for piece in pieces:
+        for piece in halves(unit, self.store):
             self.waiting[self._numbers] = piece
             self._numbers += 1
 
@@ -110,13 +101,9 @@ class WorkQueue:
                 f"that stopped: {why.rstrip('.')}.",
                 fix=fix,
             )
-        status = {run_id: self.store.status(run_id) for run_id in self._unique}
         return Sweep(
             trained=len(self._left),
             found=len(self._unique) - len(self._left),
-            failed=tuple(run_id for run_id, word in status.items() if word == "failed"),
-            measured=int(self._sums["measured"]),
-            compilations=int(self._sums["compilations"]),
-            compile_seconds=self._sums["compile_seconds"],
-            train_seconds=self._sums["train_seconds"],
+            failed=tuple(run_id for run_id in self._unique if self.store.status(run_id) == "failed"),
+            **self._sums,
         )

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import BaseModel, ConfigDict
 
 from recombine.component import field
+from recombine.engines.base import Probes, Runs
 from recombine.probes.base import Measurement
 from recombine.store.store import Store
 from recombine.training.config import RunConfig
@@ -43,32 +44,20 @@ class WorkUnit(BaseModel):
     attempt: int = 0
     """How many workers were lost while they worked on it."""
 
-    def text(self) -> str:
-        """The unit as one line of JSON."""
-        return self.model_dump_json()
 
-    @classmethod
-    def from_text(cls, text: str | bytes) -> WorkUnit:
-        """Read a unit from its JSON text."""
-        return cls.model_validate_json(text)
-
-
-def unfinished(store: Store, configs: Sequence[RunConfig], measurements: Sequence[Measurement]) -> list[RunConfig]:
+def unfinished(store: Store, configs: Runs, measurements: Probes) -> list[RunConfig]:
     """The runs that are not in the store, or lack one of the measurements. A failed run is finished."""
     unique = {config.run_id: config for config in configs}
     status = {run_id: store.status(run_id) for run_id in unique}
-    return [
-        config
-        for run_id, config in unique.items()
-        if status[run_id] is None
-        or (
-            status[run_id] == "complete"
-            and not all(store.has_measurement(run_id, measurement) for measurement in measurements)
-        )
-    ]
+    measured = {
+        run_id: word == "failed" or all(store.has_measurement(run_id, measurement) for measurement in measurements)
+        for run_id, word in status.items()
+        if word is not None
+    }
+    return [config for run_id, config in unique.items() if not measured.get(run_id)]
 
 
-def estimated(store: Store, configs: Sequence[RunConfig], measurements: Sequence[Measurement]) -> dict[str, float]:
+def estimated(store: Store, configs: Runs, measurements: Probes) -> dict[str, float]:
     """Estimate the seconds that each run still needs, from the arithmetic of its steps."""
     left = {}
     for _, bucket in buckets(configs):
@@ -80,11 +69,7 @@ def estimated(store: Store, configs: Sequence[RunConfig], measurements: Sequence
 
 
 def split_work(
-    configs: Sequence[RunConfig],
-    measurements: Sequence[Measurement],
-    seconds: Mapping[str, float],
-    workers: int,
-    least: float = MIN_UNIT_SECONDS,
+    configs: Runs, measurements: Probes, seconds: Mapping[str, float], workers: int, least: float = MIN_UNIT_SECONDS
 ) -> list[WorkUnit]:
     """Split runs into work units, largest first.
 
@@ -105,7 +90,7 @@ def split_work(
         whole = sum(seconds[config.run_id] for config in bucket)
         parts = max(1, min(len(stacks), math.floor(whole / wanted) if wanted else len(stacks)))
         for part in split_evenly(stacks, parts):
-            runs = tuple(config for stack in part for config in stack)
+            runs = tuple(itertools.chain(*part))
             length = sum(seconds[config.run_id] for config in runs)
             units.append(
                 WorkUnit(configs=runs, measurements=tuple(measurements), stack_size=program.stack_size, seconds=length)
@@ -128,7 +113,7 @@ def halves(unit: WorkUnit, store: Store) -> list[WorkUnit]:
     return [
         unit.model_copy(
             update={
-                "configs": tuple(config for stack in piece for config in stack),
+                "configs": tuple(itertools.chain(*piece)),
                 "seconds": unit.seconds * sum(map(len, piece)) / len(unit.configs),
                 "attempt": unit.attempt + 1,
             }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import dataclasses
 import json
 import os
 import queue
@@ -17,17 +18,18 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
-from recombine.engines.limits import limit_cores, limit_memory
 from recombine.errors import BadInput, RecombineError, StoreError
 
 # Imported in the functions, because limits must be set before JAX and NumPy count the cores.
 if TYPE_CHECKING:
     from recombine.engines.base import Engine
+    from recombine.engines.work_units import WorkUnit
     from recombine.store.store import Store
 
 GRACE_SECONDS = 5.0
@@ -58,12 +60,10 @@ class WorkerOptions(BaseModel):
     """Bytes that may be used."""
 
 
-def run_unit(text: str | bytes, store: Store, engine: Engine, send: Send) -> Event:
+def run_unit(unit: WorkUnit, store: Store, engine: Engine, send: Send) -> Event:
     """Train and measure a unit into a store. Errors become events, so that the worker goes on."""
     from recombine.engines.events import EventWriter
-    from recombine.engines.work_units import WorkUnit
 
-    unit = WorkUnit.from_text(text)
     try:
         sweep = engine.run(store, unit.configs, unit.measurements, EventWriter(send, REPORT_SECONDS))
     except BadInput as error:
@@ -78,41 +78,35 @@ def run_unit(text: str | bytes, store: Store, engine: Engine, send: Send) -> Eve
             return {"event": "lost", "why": "it was out of memory"}
         traceback.print_exc()
         return {"event": "broken", "why": f"{type(error).__name__}: {error}", "fix": None}
-    done = {
-        "measured": sweep.measured,
-        "compilations": sweep.compilations,
-        "compile_seconds": sweep.compile_seconds,
-        "train_seconds": sweep.train_seconds,
-        # The process that gave the unit checks that it finds these too: then both see the same store.
-        "stored": [config.run_id for config in unit.configs if config in store],
-        "problems": store.problems,
-    }
-    return {"event": "done", **done}
+    # The process that gave the unit checks that it finds the stored runs too: then both see the same store.
+    stored = [config.run_id for config in unit.configs if config in store]
+    return {"event": "done", **dataclasses.asdict(sweep), "stored": stored, "problems": store.problems}
 
 
 @contextlib.contextmanager
-def opened(options: WorkerOptions, text: str | bytes) -> Iterator[Store]:
+def opened(options: WorkerOptions, unit: WorkUnit) -> Iterator[Store]:
     """Open the store for a unit's results."""
+    from recombine.store.remote import Remote, UploadingStore
     from recombine.store.store import Store
 
     if options.remote is None:
         # A node that does not see the folder must not create another one.
         yield Store(options.store, create=False)
         return
-    from recombine.engines.work_units import WorkUnit
-    from recombine.store.remote import Remote, UploadingStore
-
     with tempfile.TemporaryDirectory(prefix="recombine-") as scratch:
         store = UploadingStore(scratch, Remote(options.remote))
-        store.remote.fetch(store, [config.run_id for config in WorkUnit.from_text(text).configs])
+        store.remote.fetch(store, [config.run_id for config in unit.configs])
         yield store
 
 
 def answer(options: WorkerOptions, text: str | bytes, engine: Engine, send: Send) -> Event:
-    """Open the store and run a unit; returns the last event."""
+    """Open the store and run a unit, given as JSON; returns the last event."""
+    from recombine.engines.work_units import WorkUnit
+
+    unit = WorkUnit.model_validate_json(text)
     try:
-        with opened(options, text) as store:
-            return run_unit(text, store, engine, send)
+        with opened(options, unit) as store:
+            return run_unit(unit, store, engine, send)
     except RecombineError as error:
         return {"event": "refused", "kind": "store", "message": error.message, "fix": error.fix}
 
@@ -143,6 +137,62 @@ class UnitQueue:
     def idle(self) -> None:
         """Call this when a unit is done: the end of the input is then an ordinary end."""
         self._busy.clear()
+
+
+# Limits. They are set before anything heavy is loaded: XLA and NumPy's linear algebra count the cores of the process
+# once, when they start. A limit on cores is therefore a limit on threads for both, and every manifest shows it.
+
+
+def limit_memory(size: int) -> None:
+    """Make allocations beyond this many bytes fail. Memory counts when it is written to, not when it is reserved."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_DATA, (size, size))
+
+
+def limit_cores(threads: int) -> None:
+    """Run on this number of cores only, if possible on cores that no other worker of this machine uses."""
+    if not hasattr(os, "sched_setaffinity"):
+        return  # This system has no such limit, and the manifest does not claim one.
+    allowed = sorted(os.sched_getaffinity(0))
+    if threads < len(allowed):
+        locks = Path(tempfile.gettempdir()) / f"recombine-cores-{os.getuid()}"
+        os.sched_setaffinity(0, claim(allowed, threads, locks))
+
+
+def claim(cores: Sequence[int], wanted: int, folder: Path) -> tuple[int, ...]:
+    """Choose cores: free ones first, then shared ones where there are more workers than cores."""
+    free: list[int] = []
+    for core in cores:
+        if len(free) < wanted and _lock(folder / str(core)):
+            free.append(core)
+    taken = [core for core in cores if core not in free]
+    start = os.getpid() % max(1, len(taken))
+    shared = [*taken[start:], *taken[:start]][: wanted - len(free)]
+    return tuple(sorted([*free, *shared]))
+
+
+def _lock(path: Path) -> bool:
+    """Try to take a lock file; returns whether this process holds it now."""
+    import fcntl
+
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        handle = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.close(handle)
+        return False
+    _held.append(handle)
+    return True
+
+
+_held: list[int] = []
+"""Open lock files. The system releases them when the process ends."""
 
 
 def main() -> None:

@@ -15,7 +15,6 @@ import os
 import shutil
 import tarfile
 import time
-import uuid
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import IO, Any
 
 from recombine.errors import BadInput, RecombineError, StoreError
 from recombine.progress import StepCallback, no_progress
-from recombine.store.files import sealed
+from recombine.store.files import replacing, sealed
 from recombine.store.manifest import FORMAT, MANIFEST
 from recombine.store.packed import CHUNK, INDEX, UNREADABLE, kind_of, members
 from recombine.store.requests import requests
@@ -42,7 +41,6 @@ LEVEL = 1
 class Archived:
     """What an archive contains."""
 
-    path: Path
     runs: tuple[str, ...]
     asked: tuple[tuple[str, str], ...]
     """The studies and sweeps, by kind and name, whose records are included."""
@@ -101,24 +99,19 @@ def archive(store: Store, path: Path, run_ids: Sequence[str], step: StepCallback
     sound = [run_id for run_id in run_ids if store.status(run_id) is not None]
     if not sound:
         raise BadInput("There is no sound run to archive.", fix="`recombine ls` lists the runs")
-    part = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.part")
     written: Written = {}
     total = 2 * len(sound)
     try:
-        asked = _write(store, part, kind, sound, written, lambda done, _: step(done, total))
-        check(part, kind, written, lambda done, all_: step(len(sound) + len(sound) * done // (all_ or 1), total))
-        os.replace(part, path)
+        with replacing(path) as part:
+            asked = _write(store, part, kind, sound, written, lambda done, _: step(done, total))
+            check(part, kind, written, lambda done, all_: step(len(sound) + len(sound) * done // (all_ or 1), total))
         size = path.stat().st_size
     except OSError as error:
-        raise RecombineError(
-            f"The archive {path} cannot be written: {error.strerror or error}.",
-            fix="choose a place that has space and that you may write to; the store is as it was",
-        ) from error
-    finally:
-        part.unlink(missing_ok=True)
+        fix = "choose a place that has space and that you may write to; the store is as it was"
+        raise RecombineError(f"The archive {path} cannot be written: {error.strerror or error}.", fix=fix) from error
     step(total, total)
     left_out = tuple(run_id for run_id in run_ids if run_id not in sound)
-    return Archived(path, tuple(sound), asked, left_out, size, _changed(store, sound, written))
+    return Archived(tuple(sound), asked, left_out, size, _changed(store, sound, written))
 
 
 def _write(
@@ -202,20 +195,15 @@ def check(path: Path, kind: str, expected: dict[str, dict[str, Any]], step: Step
     try:
         for name, stream in members(path, kind):
             step(len(found), len(expected))
-            digest = hashlib.sha256()
-            while chunk := stream.read(CHUNK):
-                digest.update(chunk)
-            found[name] = digest.hexdigest()
+            found[name] = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
     except UNREADABLE as error:
         raise RecombineError(f"The archive {path} cannot be read back: {error}.", fix="try again") from error
     found.pop(INDEX, None)
     wanted = {name: entry["sha256"] for name, entry in expected.items()}
     wrong = sorted(name for name in found.keys() | wanted if found.get(name) != wanted.get(name))
     if wrong:
-        raise RecombineError(
-            f"The archive {path} does not hold what was written: {', '.join(wrong[:3])}.",
-            fix="a run may have been written to meanwhile: try again",
-        )
+        fix = "a run may have been written to meanwhile: try again"
+        raise RecombineError(f"The archive {path} does not hold what was written: {', '.join(wrong[:3])}.", fix=fix)
 
 
 def _changed(store: Store, run_ids: Sequence[str], written: Written) -> tuple[str, ...]:

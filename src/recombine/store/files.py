@@ -8,11 +8,13 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from recombine.errors import StoreError
+from recombine.store.provenance import now
 from recombine.writers import abandoned, own_name, part_of
 
 PROBE_BYTES = 65_536
@@ -40,17 +42,23 @@ def explained(path: Path) -> Iterator[None]:
         raise StoreError(f"The store {path} cannot be written: {reason}.", fix=fix) from error
 
 
-def write_json(path: Path, value: Any, temporary: Path | None = None) -> None:
-    """Write a JSON file atomically: a reader sees the old one or the new one. The half-written one is in `temporary`."""
+@contextlib.contextmanager
+def replacing(path: Path, temporary: Path | None = None) -> Iterator[Path]:
+    """A path to write to, which becomes `path` in one step. Until then it is in `temporary`, or beside `path`."""
     part = part_of(path) if temporary is None else temporary_path(temporary)
     try:
-        with open(part, "w") as file:
-            json.dump(value, file, indent=1, allow_nan=False)
-            file.flush()
-            os.fsync(file.fileno())
+        yield part
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def write_json(path: Path, value: Any, temporary: Path | None = None) -> None:
+    """Write a JSON file atomically: a reader sees the old one or the new one. The half-written one is in `temporary`."""
+    with replacing(path, temporary) as part, open(part, "w") as file:
+        json.dump(value, file, indent=1, allow_nan=False)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def read_json(path: Path) -> Any:
@@ -63,6 +71,10 @@ def read_json(path: Path) -> Any:
 
 SEAL = "seal"
 """The key under which a record holds the hash of the rest."""
+
+
+Sound = Callable[[str, dict[str, Any]], bool]
+"""Says whether the record in the file of this name has what its readers need."""
 
 
 class NewerFormat(StoreError):
@@ -81,14 +93,19 @@ def _seal(record: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def read_record(path: Path) -> dict[str, Any]:
-    """Read a record; StoreError if it changed since it was written. Old records have no hash."""
+def read_record(path: Path, what: str = "", sound: Sound | None = None) -> dict[str, Any]:
+    """Read a record; StoreError if it changed since it was written, or is not a `sound` record of `what`.
+
+    Old records have no hash.
+    """
     record = read_json(path)
     if not isinstance(record, dict):
         raise StoreError(f"{path} is damaged: it is not a record.")
     seal = record.get(SEAL)
     if seal is not None and seal != _seal({name: value for name, value in record.items() if name != SEAL}):
         raise StoreError(f"{path} is damaged: what it says is not what was written.")
+    if sound is not None and not sound(path.name, record):
+        raise StoreError(f"{path} is damaged: it is not the record of {what}.")
     return record
 
 
@@ -168,3 +185,30 @@ def finite(value: Any) -> Any:
     if isinstance(value, float) and value - value != 0.0:
         return None
     return value
+
+
+ASIDE, NOTE = "set-aside", ".note.json"
+"""The folder of damaged files, which are never deleted, and the ending of the note that says why one is there."""
+
+
+def set_aside(store: Path, damaged: Path, name: str, why: str) -> Path:
+    """Move a file or folder to `set-aside/` under a new name, with a note that says why."""
+    folder = store / ASIDE
+    folder.mkdir(exist_ok=True)
+    place = folder / f"{name}-{uuid.uuid4().hex[:8]}"
+    while os.path.lexists(place):
+        place = folder / f"{name}-{uuid.uuid4().hex}"
+    note = place.with_name(place.name + NOTE)
+    what = os.path.relpath(damaged, store)
+    # The note first: if it cannot be written, nothing is moved.
+    write_json(note, {"what": what, "when": now(), "why": why}, store / "temporary")
+    try:
+        os.rename(damaged, place)
+    except FileNotFoundError:
+        note.unlink(missing_ok=True)  # It did not exist, or another process moved it.
+    return place
+
+
+def moved(store: Path) -> list[Path]:
+    """All files and folders in set-aside/."""
+    return sorted(path for path in (store / ASIDE).glob("*") if not path.name.endswith(NOTE))

@@ -14,22 +14,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from recombine.errors import StoreError
-from recombine.store.files import NewerFormat, read_record, sealed, sha256_of, size_of
+from recombine.store.files import NewerFormat, read_record, sealed, sha256_of, size_of, write_json
 from recombine.store.provenance import now, provenance, threads
-from recombine.training.checkpoint import read_arrays
+from recombine.training.checkpoint import read_arrays, save_tree
 from recombine.training.outcome import Outcome
 
 FORMAT = 1
 
 MANIFEST, WEIGHTS, CURVES = "manifest.json", "weights.safetensors", "curves.parquet"
 
-KEYS = frozenset(
-    {"run", "status", "failed_at", "config", "steps", "seconds", "compile_seconds", "reached", "files", "plan"}
-)
+ENDING = ("run", "status", "failed_at", "steps", "seconds", "compile_seconds", "reached")
+"""What a manifest says of how a run ended."""
 
-CURVES_SCHEMA = pa.schema(
-    {"step": pa.int64(), "loss": pa.float64(), "score_in": pa.float64(), "score_held_out": pa.float64()}
-)
+KEYS = frozenset({*ENDING, "config", "files", "plan"})
+
+CURVES_SCHEMA = pa.schema({"step": pa.int64()} | dict.fromkeys(("loss", "score_in", "score_held_out"), pa.float64()))
 """Explicit, because a network that was not trained has an empty curve."""
 
 
@@ -43,54 +42,45 @@ def write_curves(path: Path, curves: list[dict[str, float]]) -> None:
     pq.write_table(pa.Table.from_arrays(columns, schema=CURVES_SCHEMA), path)
 
 
-def essence(outcome: Outcome) -> dict[str, Any]:
+def write_run(outcome: Outcome, folder: Path) -> None:
+    """Write a run that ended into a folder; the manifest last."""
+    write_curves(folder / CURVES, outcome.curves)
+    note = _note(outcome)
+    if outcome.failed_at is None:
+        save_tree(folder / WEIGHTS, outcome.network, note | {"curves": outcome.curves})
+    ending = {
+        "status": "complete" if outcome.failed_at is None else "failed",
+        "failed_at": outcome.failed_at,
+        "seconds": outcome.seconds,
+        "compile_seconds": outcome.compile_seconds,
+        "provenance": provenance(),
+    }
+    write_json(folder / MANIFEST, with_files(note | ending, folder))
+
+
+def _note(outcome: Outcome) -> dict[str, Any]:
     """The note in the weights. Equal runs under an equal plan have equal notes, so that their files are equal."""
     config = outcome.config
+    plan: dict[str, Any] = {"lanes": outcome.stack_size, "threads": threads()}
+    if outcome.devices > 1:
+        plan["devices"] = outcome.devices
+    if outcome.earlier_stack_sizes:  # Memory was short on the way.
+        plan["lanes_before"] = list(outcome.earlier_stack_sizes)
     return {
         "run": config.run_id,
         "config": config.dump(),
         "versions": {name: part.version for name, part in config.components().items()},
         "steps": outcome.steps,
         "reached": outcome.reached,
-        "plan": _plan(outcome),
-        "curves": outcome.curves,
+        "plan": plan,
     }
-
-
-def _plan(outcome: Outcome) -> dict[str, Any]:
-    plan: dict[str, Any] = {"lanes": outcome.stack_size, "threads": threads()}
-    if outcome.devices > 1:
-        plan["devices"] = outcome.devices
-    # Only where memory was short on the way.
-    return plan | ({"lanes_before": list(outcome.earlier_stack_sizes)} if outcome.earlier_stack_sizes else {})
-
-
-def manifest_of(outcome: Outcome, folder: Path) -> dict[str, Any]:
-    """The manifest of a run whose files are in a folder."""
-    repeated = essence(outcome)
-    del repeated["curves"]
-    return with_files(
-        repeated
-        | {
-            "status": "complete" if outcome.failed_at is None else "failed",
-            "failed_at": outcome.failed_at,
-            "seconds": outcome.seconds,
-            "compile_seconds": outcome.compile_seconds,
-            "provenance": provenance(),
-        },
-        folder,
-    )
 
 
 def with_files(manifest: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Add the lengths of the files, which show a truncated file without reading it, and their hashes."""
     files = [folder / name for name in (CURVES, WEIGHTS) if (folder / name).is_file()]
-    described = {
-        "format": FORMAT,
-        "files": {path.name: path.stat().st_size for path in files},
-        "sha256": {path.name: sha256_of(path) for path in files},
-    }
-    return sealed(manifest | described)
+    lengths, hashes = {path.name: path.stat().st_size for path in files}, {path.name: sha256_of(path) for path in files}
+    return sealed(manifest | {"format": FORMAT, "files": lengths, "sha256": hashes})
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -98,10 +88,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     manifest = read_record(folder / MANIFEST)
     written = manifest.get("format", FORMAT)
     if isinstance(written, int) and written > FORMAT:
-        raise NewerFormat(
-            f"{folder} was written by a newer recombine (format {written}; this one knows {FORMAT}).",
-            fix="use that version to read it; this one leaves it alone",
-        )
+        newer = f"a newer recombine (format {written}; this one knows {FORMAT})"
+        fix = "use that version to read it; this one leaves it alone"
+        raise NewerFormat(f"{folder} was written by {newer}.", fix=fix)
     if not manifest.keys() >= KEYS or manifest["run"] != folder.name or not _shaped(manifest):
         raise StoreError(f"{folder} is damaged: its manifest is not one of run {folder.name}.")
     return manifest
@@ -130,7 +119,7 @@ def wrong_lengths(folder: Path, manifest: dict[str, Any]) -> dict[str, str]:
     return wrong
 
 
-def wrong_files(folder: Path, manifest: dict[str, Any]) -> dict[str, str]:
+def damage(folder: Path, manifest: dict[str, Any]) -> dict[str, str]:
     """The run's files that changed since they were written, with the problem. Reads all files."""
     wrong = wrong_lengths(folder, manifest)
     for name in manifest["files"].keys() - wrong.keys():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pyarrow.parquet as pq
 
 from recombine.errors import StoreError
 from recombine.probes.base import Measured, Measurement
-from recombine.store.files import read_record, sealed, sha256_of, size_of, temporary_path, write_json
+from recombine.store.files import read_record, replacing, sealed, sha256_of, size_of, write_json
 from recombine.store.provenance import provenance
 
 
@@ -65,13 +64,9 @@ def write_measurement(folder: Path, measurement: Measurement, measured: Measured
     """Write the table, then the record. Half-written files are in `temporary`."""
     folder.mkdir(exist_ok=True)
     place = folder / f"{measurement.name}.parquet"
-    part = temporary_path(temporary)
-    try:
+    with replacing(place, temporary) as part:
         pq.write_table(pa.table(measured.columns), part, compression="zstd")
         size, digest = part.stat().st_size, sha256_of(part)
-        os.replace(part, place)
-    finally:
-        part.unlink(missing_ok=True)
     record = {
         "measurement": measurement.model_dump(mode="json"),
         "version": measurement.version,

@@ -15,11 +15,10 @@ from safetensors.numpy import load_file
 from recombine.errors import BadInput, StoreError
 from recombine.progress import StepCallback, no_progress
 from recombine.store.archive import files_of
-from recombine.store.files import SEAL, explained, new_folder, read_record, temporary_path, write_json
+from recombine.store.files import SEAL, explained, new_folder, read_record, replacing, set_aside, write_json
 from recombine.store.manifest import WEIGHTS
-from recombine.store.measurements import names_of, read_measurement
+from recombine.store.measurements import names_of
 from recombine.store.packed import unpacked
-from recombine.store.setting_aside import set_aside
 from recombine.store.store import Store, check_marker
 from recombine.store.tags import add_tag, tags
 
@@ -138,28 +137,16 @@ def _take_measurements(store: Store, other: Store, run_id: str) -> int:
     here, there = (side.folder(run_id) / "measurements" for side in (store, other))
     taken = 0
     for name in names_of(there, None):
-        if not _is_sound(other, there, name) or _is_sound(store, here, name):
+        if other.measurement(run_id, name) is None or store.measurement(run_id, name) is not None:
             continue
         here.mkdir(exist_ok=True)
         for damaged in here.glob(f"{name}.*"):
             set_aside(store.path, damaged, f"{run_id}-{damaged.name}", "The measurement is damaged.")
-        folder = temporary_path(store.path / "temporary")
-        try:
-            for ending in (".parquet", ".json"):
-                _copy(there / f"{name}{ending}", folder / f"{name}{ending}")
-                os.replace(folder / f"{name}{ending}", here / f"{name}{ending}")
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        for file in (f"{name}.parquet", f"{name}.json"):
+            with replacing(here / file, store.path / "temporary") as part:
+                _copy(there / file, part)
         taken += 1
     return taken
-
-
-def _is_sound(store: Store, folder: Path, name: str) -> bool:
-    try:
-        return read_measurement(folder, name) is not None
-    except StoreError as error:
-        store.report(str(error))
-        return False
 
 
 def _take_records(store: Store, other: Store, folder: str, merged: Merged) -> None:
@@ -176,9 +163,8 @@ def _take_records(store: Store, other: Store, folder: str, merged: Merged) -> No
             write_json(target, record, store.path / "temporary")
             merged.records.append(path.stem)
         elif _meaning(record) != _meaning(known):
-            merged.conflicts.append(
-                f"The record {folder}/{path.name} of {other.path} is another than the one here; it was kept out."
-            )
+            theirs = f"The record {folder}/{path.name} of {other.path}"
+            merged.conflicts.append(f"{theirs} is another than the one here; it was kept out.")
 
 
 def _meaning(record: dict[str, Any]) -> dict[str, Any]:

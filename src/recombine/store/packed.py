@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import hashlib
 import json
 import os
 import re
@@ -18,7 +17,7 @@ from typing import IO, Any
 
 from recombine.errors import BadInput
 from recombine.progress import StepCallback, no_progress
-from recombine.store.files import temporary_path
+from recombine.store.files import sha256_of, temporary_path
 from recombine.store.manifest import FORMAT
 from recombine.store.store import MARKER
 
@@ -114,13 +113,9 @@ def _unpack(path: Path, kind: str, folder: Path, step: StepCallback) -> dict[str
         step(len(unpacked_files), None)
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        digest, size = hashlib.sha256(), 0
         with open(target, "xb") as file:
-            while chunk := stream.read(CHUNK):
-                digest.update(chunk)
-                size += len(chunk)
-                file.write(chunk)
-        unpacked_files[name] = (size, digest.hexdigest())
+            shutil.copyfileobj(stream, file, CHUNK)
+        unpacked_files[name] = (target.stat().st_size, sha256_of(target))
     if INDEX not in unpacked_files:
         raise BadInput(f"The archive {path} is not whole: its list is missing.", fix="copy it again")
     unpacked_files.pop(INDEX)
@@ -134,17 +129,13 @@ def _index(path: Path, target: Path) -> dict[str, dict[str, Any]]:
     try:
         record = json.loads(target.read_text())
         known, files = record["format"], record["files"]
-        sound = all(
-            {"bytes", "sha256"} <= entry.keys() and isinstance(entry["mtime_ns"], int | None)
-            for entry in files.values()
-        )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadInput(f"The archive {path} is damaged: its list cannot be read.", fix="copy it again") from error
+        keys = {"bytes", "sha256"}
+        sound = all(keys <= entry.keys() and isinstance(entry["mtime_ns"], int | None) for entry in files.values())
+    except (ValueError, KeyError, TypeError, AttributeError):
+        known, sound, files = FORMAT, False, {}
     if known != FORMAT:
-        raise BadInput(
-            f"The archive {path} has format {known!r}; this recombine knows {FORMAT}.",
-            fix="use the version of recombine that wrote it",
-        )
+        fix = "use the version of recombine that wrote it"
+        raise BadInput(f"The archive {path} has format {known!r}; this recombine knows {FORMAT}.", fix=fix)
     if not sound:
         raise BadInput(f"The archive {path} is damaged: its list cannot be read.", fix="copy it again")
     return files

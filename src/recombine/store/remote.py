@@ -15,11 +15,11 @@ from typing import Any
 
 from recombine.errors import BadInput, MissingPackage, StoreError
 from recombine.probes.base import Measured, Measurement
-from recombine.store.files import new_folder, read_json, size_of
+from recombine.store.files import new_folder, read_json, replacing, size_of
+from recombine.store.manifest import MANIFEST
 from recombine.store.store import Store
 from recombine.training.outcome import Outcome
 
-MANIFEST = "manifest.json"
 MEASUREMENTS = "measurements"
 
 
@@ -30,9 +30,8 @@ class Remote:
         try:
             from fsspec.core import url_to_fs
         except ImportError as error:
-            raise MissingPackage(
-                "Object stores need a package that is not installed.", fix='pip install "recombine[ray]"'
-            ) from error
+            fix = 'pip install "recombine[ray]"'
+            raise MissingPackage("Object stores need a package that is not installed.", fix=fix) from error
         self.url = url
         if "://" not in url:
             raise BadInput(f"{url!r} is not the address of an object store.", fix="e.g. s3://bucket/runs")
@@ -46,10 +45,8 @@ class Remote:
         try:
             yield
         except OSError as error:
-            raise StoreError(
-                f"The object store {self.url} cannot be used: {error}.",
-                fix="check the address and your rights there; what was stored is kept",
-            ) from error
+            fix = "check the address and your rights there; what was stored is kept"
+            raise StoreError(f"The object store {self.url} cannot be used: {error}.", fix=fix) from error
 
     def _place(self, *parts: str) -> str:
         return "/".join([self._root.rstrip("/"), "runs", *parts])
@@ -58,11 +55,10 @@ class Remote:
         """The names in a folder; empty if it does not exist."""
         self._files.invalidate_cache()
         try:
-            return {
-                str(path).rstrip("/").rpartition("/")[2] for path in self._files.ls(self._place(*parts), detail=False)
-            }
+            paths = self._files.ls(self._place(*parts), detail=False)
         except FileNotFoundError:
             return set()
+        return {str(path).rstrip("/").rpartition("/")[2] for path in paths}
 
     def manifest(self, run_id: str) -> dict[str, Any] | None:
         """The manifest of a run; None if the run is missing or incomplete."""
@@ -71,10 +67,6 @@ class Remote:
         except (FileNotFoundError, ValueError):
             return None
         return manifest if isinstance(manifest, dict) and isinstance(manifest.get("files"), dict) else None
-
-    def __contains__(self, run_id: str) -> bool:
-        with self._explained():
-            return self.manifest(run_id) is not None
 
     # Sending
 
@@ -90,17 +82,13 @@ class Remote:
             there = self._names(run_id, MEASUREMENTS)
             for record in sorted((folder / MEASUREMENTS).glob("*.json")):
                 if record.name not in there:
-                    self._send_measurement(folder, run_id, record.stem)
+                    self.send_measurement(store, run_id, record.stem)
 
     def send_measurement(self, store: Store, run_id: str, name: str) -> None:
         """Send a measurement of a run."""
         with self._explained():
-            self._send_measurement(store.folder(run_id), run_id, name)
-
-    def _send_measurement(self, folder: Path, run_id: str, name: str) -> None:
-        for ending in ("parquet", "json"):  # As in a folder: the record last.
-            path = folder / MEASUREMENTS / f"{name}.{ending}"
-            self._send_file(path, run_id, MEASUREMENTS, path.name)
+            for file in (f"{name}.parquet", f"{name}.json"):  # As in a folder: the record last.
+                self._send_file(store.folder(run_id) / MEASUREMENTS / file, run_id, MEASUREMENTS, file)
 
     def _send_file(self, path: Path, *place: str) -> None:
         self._files.makedirs(self._place(*place[:-1]), exist_ok=True)
@@ -130,13 +118,12 @@ class Remote:
             store.set_aside(run_id)
         with new_folder(store.path / "temporary", store.folder(run_id)) as folder:
             for name, size in manifest["files"].items():
-                place = folder / Path(name).name
-                self._files.get_file(self._place(run_id, place.name), str(place))
-                if size_of(place) != size:
-                    raise StoreError(
-                        f"The run {run_id} in {self.url} is damaged: {place.name} is not {size} bytes long.",
-                        fix=f"remove {self._place(run_id)}: it is made again then",
-                    )
+                file = folder / Path(name).name
+                self._files.get_file(self._place(run_id, file.name), str(file))
+                if size_of(file) != size:
+                    damage = f"{file.name} is not {size} bytes long"
+                    fix = f"remove {self._place(run_id)}: it is made again then"
+                    raise StoreError(f"The run {run_id} in {self.url} is damaged: {damage}.", fix=fix)
             (folder / MANIFEST).write_text(json.dumps(manifest, indent=1))
         return store.status(run_id) is not None
 
@@ -147,12 +134,8 @@ class Remote:
                 continue
             folder.mkdir(exist_ok=True)
             for name in (f"{record.removesuffix('.json')}.parquet", record):
-                part = folder / f"{name}.{os.getpid()}.part"
-                try:
+                with replacing(folder / name, store.path / "temporary") as part:
                     self._files.get_file(self._place(run_id, MEASUREMENTS, name), str(part))
-                    os.replace(part, folder / name)
-                finally:
-                    part.unlink(missing_ok=True)
 
 
 def _whole(record: Path) -> bool:

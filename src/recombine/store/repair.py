@@ -12,21 +12,10 @@ from typing import Any
 
 from recombine.errors import StoreError
 from recombine.progress import StepCallback, no_progress
-from recombine.store.files import NewerFormat, explained, read_record, reclaim, temporary_path, write_json
-from recombine.store.manifest import (
-    CURVES,
-    FORMAT,
-    MANIFEST,
-    WEIGHTS,
-    read_manifest,
-    rebuilt,
-    with_files,
-    write_curves,
-    wrong_files,
-)
+from recombine.store.files import NewerFormat, explained, read_record, reclaim, replacing, set_aside, write_json
+from recombine.store.manifest import CURVES, MANIFEST, WEIGHTS, damage, read_manifest, rebuilt, with_files, write_curves
 from recombine.store.measurements import check_table, read_measurement
-from recombine.store.setting_aside import set_aside
-from recombine.store.store import MARKER, STUDY_KEYS, Store, check_marker, is_store
+from recombine.store.store import MARKER, Store, check_marker, is_store, is_study, write_marker
 from recombine.store.stored_run import StoredRun
 from recombine.training.checkpoint import read_arrays
 
@@ -70,8 +59,7 @@ class Examination:
             self._marker()
             if self.repair and (left := reclaim(self.path)):
                 self._note(self.path / "temporary", f"{left} left half-written by dead processes", "removed")
-            folder = self.path / "runs"
-            runs = sorted(entry for entry in folder.iterdir() if entry.is_dir()) if folder.is_dir() else []
+            runs = sorted(entry for entry in (self.path / "runs").glob("*") if entry.is_dir())
             for index, run in enumerate(runs):
                 self._step(index, len(runs))
                 self.runs += self._run(run)
@@ -105,7 +93,7 @@ class Examination:
         except StoreError as error:
             if self.repair:
                 set_aside(self.path, place, MARKER, error.message)
-                write_json(place, {"format": FORMAT}, self.path / "temporary")
+                write_marker(self.path, self.path / "temporary")
             self._note(place, error.message, "written anew")
 
     # Runs
@@ -121,7 +109,7 @@ class Examination:
             if not self._made_anew(folder, folder / MANIFEST, error.message):
                 return False
             manifest = read_manifest(folder)
-        wrong = wrong_files(folder, manifest)
+        wrong = damage(folder, manifest)
         if wrong:
             name, state = next(iter(wrong.items()))
             problem = f"{name} is {state}"
@@ -151,14 +139,11 @@ class Examination:
         if damaged.name == CURVES:
             manifest = read_manifest(folder)  # It has the times too.
         # Always the curves: without a manifest it is unknown whether they are complete.
-        part, place = temporary_path(self.path / "temporary"), folder / CURVES
-        try:
+        place = folder / CURVES
+        with replacing(place, self.path / "temporary") as part:
             write_curves(part, curves)
             if place.exists() and place.read_bytes() != part.read_bytes():
                 set_aside(self.path, place, f"{folder.name}-{CURVES}", problem)
-            part.replace(place)
-        finally:
-            part.unlink(missing_ok=True)
         write_json(folder / MANIFEST, with_files(manifest, folder), self.path / "temporary")
         return True
 
@@ -200,9 +185,7 @@ class Examination:
 
     def _record(self, path: Path) -> None:
         try:
-            record = read_record(path)
-            if path.parent.name == "studies" and not record.keys() >= STUDY_KEYS:
-                raise StoreError(f"{path} is damaged: it is not the record of a study.")
+            read_record(path, "a study", is_study if path.parent.name == "studies" else None)
         except StoreError as error:
             self._set_aside(path, error.message, name=f"{path.parent.name}-{path.name}")
 

@@ -1,17 +1,20 @@
-"""Selecting runs of a store: by name, tag, study, sweep, setting, or failure. Each condition narrows the selection."""
+"""Choosing runs (by name, tag, study, sweep, setting or failure; each condition narrows it), and deleting them."""
 
 from __future__ import annotations
 
 import dataclasses
+import os
+import shutil
 from collections.abc import Iterable, Sequence
 
-from recombine.errors import BadInput, StoreError, did_you_mean
+from recombine.errors import BadInput, did_you_mean
 from recombine.overrides import split
-from recombine.store.files import read_record
+from recombine.progress import StepCallback, no_progress
+from recombine.store.files import explained, temporary_path
 from recombine.store.requests import Request, requests
-from recombine.store.store import STUDY_KEYS, Store
+from recombine.store.store import Store, is_study
 from recombine.store.tables import flatten
-from recombine.store.tags import tagged
+from recombine.store.tags import drop_tag, tagged, tags
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,9 +41,8 @@ class Selection:
         """The names of the selected runs. Damaged runs count only where they are named."""
         chosen = [store.full_name(run) for run in self.runs] if self.runs else store.run_ids()
         wanted = [] if self.tag is None else [tagged(store, self.tag)]
-        for kind, name in (("study", self.study), ("sweep", self.sweep)):
-            if name is not None:
-                wanted.append(runs_of(store, kind, name))
+        named = (("study", self.study), ("sweep", self.sweep))
+        wanted += [runs_of(store, kind, name) for kind, name in named if name is not None]
         for allowed in wanted:
             chosen = [run_id for run_id in chosen if run_id in set(allowed)]
         if self.failed:
@@ -92,14 +94,9 @@ def users(store: Store, kind: str | None = None) -> dict[User, frozenset[str]]:
         name = record["name"]
         runs[record["request"], name, record.get("study", name)] = frozenset(record["runs"])
     if kind != "sweep":
-        for path in sorted((store.path / "studies").glob("*.json")):
-            try:
-                record = read_record(path)
-            except StoreError:
-                continue  # `Store.studies` reports it.
-            if record.keys() >= STUDY_KEYS:
-                user = ("study", path.stem, record["study"])
-                runs[user] = runs.get(user, frozenset()) | frozenset(record["runs"])
+        for path, record in store.records("studies", "a study", is_study).items():
+            user = ("study", path.stem, record["study"])
+            runs[user] = runs.get(user, frozenset()) | frozenset(record["runs"])
     return runs
 
 
@@ -113,3 +110,27 @@ def used_by_others(store: Store, run_ids: Iterable[str], selection: Selection) -
         for run_id in set(run_ids) & runs:
             shared[run_id] = f"{shared[run_id]}, {name}" if run_id in shared else name
     return shared
+
+
+def remove(store: Store, run_ids: Sequence[str], step: StepCallback = no_progress) -> list[str]:
+    """Delete runs with their measurements and tags; returns those that existed.
+
+    Each one is moved away in one step and then deleted, so that half a run never exists.
+    If the process is killed, the remaining runs are complete, and the next writing command deletes the rest.
+    """
+    removed = []
+    with explained(store.path):
+        for index, run_id in enumerate(run_ids):
+            step(index, len(run_ids))
+            doomed = temporary_path(store.path / "temporary")
+            try:
+                os.rename(store.folder(run_id), doomed)
+            except FileNotFoundError:
+                continue  # Another process deleted it.
+            removed.append(run_id)
+            shutil.rmtree(doomed, ignore_errors=True)
+    step(len(run_ids), len(run_ids))
+    for name, held in tags(store).items():
+        if not set(held).isdisjoint(removed):
+            drop_tag(store, name, removed)
+    return removed

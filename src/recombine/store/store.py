@@ -24,35 +24,11 @@ from typing import Any
 from recombine import _html
 from recombine.errors import BadInput, StoreError, did_you_mean
 from recombine.probes.base import Measured, Measurement
-from recombine.store.files import (
-    NewerFormat,
-    check_writable,
-    explained,
-    new_folder,
-    read_json,
-    read_record,
-    reclaim,
-    sealed,
-    write_json,
-)
-from recombine.store.frames import Frames
-from recombine.store.manifest import (
-    CURVES,
-    FORMAT,
-    MANIFEST,
-    WEIGHTS,
-    essence,
-    manifest_of,
-    read_manifest,
-    write_curves,
-    wrong_lengths,
-)
+from recombine.store import files, tables
+from recombine.store.manifest import FORMAT, MANIFEST, read_manifest, write_run, wrong_lengths
 from recombine.store.measurements import names_of, read_measurement, write_measurement
-from recombine.store.setting_aside import set_aside
 from recombine.store.stored_run import StoredRun
-from recombine.training.checkpoint import save_tree
-from recombine.training.config import RunConfig
-from recombine.training.outcome import Outcome
+from recombine.training import Outcome, RunConfig
 
 MARKER = "recombine.json"
 
@@ -61,7 +37,7 @@ STUDY_KEYS = frozenset({"study", "profile", "config", "runs", "effects", "proven
 log = logging.getLogger(__name__)
 
 
-class Store(Frames):
+class Store:
     """A folder of runs. Readers never lock; a writer's commit is one rename.
 
     Example:
@@ -83,22 +59,28 @@ class Store(Frames):
         self.path = Path(path)
         self.problems: list[str] = []
         """What could not be read, in words. Reading continues without it."""
-        with explained(self.path):
+        with files.explained(self.path):
             if self.path.exists() and not self.path.is_dir():
                 raise StoreError(f"The store {self.path} is a file, not a folder.", fix="choose a folder with --store")
             if is_store(self.path):
-                self._check_format(writing=create)
+                try:
+                    check_marker(self.path)
+                except StoreError as error:
+                    if create:
+                        raise
+                    self.report(error.message)  # It can be read, as far as possible, but not written.
             elif not create:
                 state = f"has no {MARKER}" if self.path.is_dir() else "does not exist"
-                raise StoreError(
-                    f"There is no store at {self.path}: the folder {state}.",
-                    fix="check the path (--store); training into a new folder creates a store",
-                )
+                fix = "check the path (--store); training into a new folder creates a store"
+                raise StoreError(f"There is no store at {self.path}: the folder {state}.", fix=fix)
             else:
                 self._create()
             if create:
-                reclaim(self.path)
-                self._drop_old_checkpoints()
+                files.reclaim(self.path)
+                # Checkpoints of stored runs were left by a process that was killed in between.
+                for checkpoint in self.checkpoints.glob("*.safetensors"):
+                    if self.status(checkpoint.stem) is not None:
+                        checkpoint.unlink(missing_ok=True)
 
     def _facts(self) -> list[tuple[str, object]]:
         status = [self.status(name) for name in self.names()]
@@ -114,35 +96,18 @@ class Store(Frames):
     def _repr_html_(self) -> str:
         return _html.card(f"Store {self.path}", _html.table(("", ""), self._facts()))
 
-    def _check_format(self, *, writing: bool) -> None:
-        """A store with a damaged or newer marker can be read, as far as possible, but not written."""
-        try:
-            check_marker(self.path)
-        except StoreError as error:
-            if writing:
-                raise
-            self.report(error.message)
-
-    def _drop_old_checkpoints(self) -> None:
-        """Delete checkpoints of stored runs, left by a process that was killed in between."""
-        for path in self.checkpoints.glob("*.safetensors"):
-            if self.status(path.stem) is not None:
-                path.unlink(missing_ok=True)
-
     def _create(self) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
         # Another process may create the store now: its temporary files begin with the marker's name.
         foreign = [entry.name for entry in self.path.iterdir() if not entry.name.startswith(MARKER)]
         if foreign and not (self.path / MARKER).exists():
-            raise StoreError(
-                f"The folder {self.path} is not empty and not a store.", fix="choose an empty or a new folder"
-            )
-        write_json(self.path / MARKER, {"format": FORMAT})
+            raise StoreError(f"The folder {self.path} is not empty and not a store.", fix="choose an empty folder")
+        write_marker(self.path)
 
     def check_writable(self) -> None:
         """Raise StoreError if the store cannot be written, so that this is known before training."""
-        with explained(self.path):
-            check_writable(self.path / "temporary")
+        with files.explained(self.path):
+            files.check_writable(self.path / "temporary")
 
     @property
     def checkpoints(self) -> Path:
@@ -152,6 +117,10 @@ class Store(Frames):
     def folder(self, run_id: str) -> Path:
         """The folder of a run."""
         return self.path / "runs" / run_id
+
+    def size(self, run_id: str) -> int:
+        """The size of a run in bytes."""
+        return sum(path.stat().st_size for path in self.folder(run_id).rglob("*") if path.is_file())
 
     # Runs
 
@@ -226,37 +195,31 @@ class Store(Frames):
     def commit(self, outcome: Outcome) -> None:
         """Store a run that ended, completely or not at all. The first commit of a run wins."""
         run_id = outcome.config.run_id
-        with explained(self.path):
+        with files.explained(self.path):
             if self.folder(run_id).exists() and self.status(run_id) is None:
                 self.set_aside(run_id)
-            with new_folder(self.path / "temporary", self.folder(run_id)) as folder:
-                write_curves(folder / CURVES, outcome.curves)
-                if outcome.failed_at is None:
-                    save_tree(folder / WEIGHTS, outcome.network, essence(outcome))
-                write_json(folder / MANIFEST, manifest_of(outcome, folder))
+            with files.new_folder(self.path / "temporary", self.folder(run_id)) as folder:
+                write_run(outcome, folder)
 
     def set_aside(self, run_id: str) -> Path:
         """Move a damaged run to `set-aside/`. Nothing is deleted."""
-        why = self._why(run_id)
-        with explained(self.path):
-            moved = set_aside(self.path, self.folder(run_id), run_id, why)
-        self.report(f"The damaged run {run_id} was moved to {moved}.")
-        return moved
-
-    def _why(self, run_id: str) -> str:
+        why = "Its weights cannot be read."
         try:
             self._manifest(run_id)
         except StoreError as error:
-            return error.message
-        return "Its weights cannot be read."
+            why = error.message
+        with files.explained(self.path):
+            moved = files.set_aside(self.path, self.folder(run_id), run_id, why)
+        self.report(f"The damaged run {run_id} was moved to {moved}.")
+        return moved
 
     # Measurements
 
     def _measurements(self, run_id: str) -> Path:
         return self.folder(run_id) / "measurements"
 
-    def _measured(self, run_id: str, name: str) -> dict[str, Any] | None:
-        """The record of a measurement; None if it is missing or damaged. Damage is reported."""
+    def measurement(self, run_id: str, name: str) -> dict[str, Any] | None:
+        """The record of a measurement by its name; None if it is missing or damaged. Damage is reported."""
         try:
             return read_measurement(self._measurements(run_id), name)
         except StoreError as error:
@@ -265,23 +228,23 @@ class Store(Frames):
 
     def has_measurement(self, run_id: str, measurement: Measurement) -> bool:
         """Whether the store has this measurement of a run, undamaged."""
-        return self._measured(run_id, measurement.name) is not None
+        return self.measurement(run_id, measurement.name) is not None
 
     def measured(self, run_id: str, chosen: Sequence[Measurement] | None = None) -> list[tuple[Path, dict[str, Any]]]:
         """The tables and records of a run's sound measurements, all or the chosen ones, oldest first."""
         folder = self._measurements(run_id)
-        records = {name: self._measured(run_id, name) for name in names_of(folder, chosen)}
+        records = {name: self.measurement(run_id, name) for name in names_of(folder, chosen)}
         return [(folder / f"{name}.parquet", record) for name, record in records.items() if record is not None]
 
     def add_measurement(self, run_id: str, measurement: Measurement, measured: Measured) -> None:
         """Store a measurement of a run. The run itself does not change."""
         folder = self._measurements(run_id)
-        with explained(self.path):
+        with files.explained(self.path):
             record = folder / f"{measurement.name}.json"
             # A table without a record: another process is writing the same measurement, with the same result.
             if record.exists() and not self.has_measurement(run_id, measurement):
                 for damaged in (record, record.with_suffix(".parquet")):
-                    set_aside(self.path, damaged, f"{run_id}-{damaged.name}", "The measurement is damaged.")
+                    files.set_aside(self.path, damaged, f"{run_id}-{damaged.name}", "The measurement is damaged.")
             write_measurement(folder, measurement, measured, self.path / "temporary")
 
     def summaries(self, run_id: str, chosen: Sequence[Measurement] | None = None) -> dict[str, Any]:
@@ -291,27 +254,45 @@ class Store(Frames):
             numbers |= record["summary"]
         return numbers
 
-    # Studies
+    # Records of studies, requests and tags
 
     def write_study(self, name: str, record: dict[str, Any]) -> None:
         """Store which runs a study used, and its results."""
-        with explained(self.path):
-            (self.path / "studies").mkdir(exist_ok=True)
-            file = self.path / "studies" / f"{name}.json"
-            write_json(file, sealed(record), self.path / "temporary")
+        self.write_record("studies", name, record)
 
     def studies(self) -> list[dict[str, Any]]:
         """The records of all studies of this store."""
-        records = []
-        for path in sorted((self.path / "studies").glob("*.json")):
+        return list(self.records("studies", "a study", is_study).values())
+
+    def write_record(self, folder: str, name: str, record: dict[str, Any]) -> None:
+        """Write a record, with its hash, in one step."""
+        with files.explained(self.path):
+            (self.path / folder).mkdir(exist_ok=True)
+            files.write_json(self.path / folder / f"{name}.json", files.sealed(record), self.path / "temporary")
+
+    def records(self, folder: str, what: str, sound: files.Sound) -> dict[Path, dict[str, Any]]:
+        """The sound records in a folder, by path. Damaged ones are reported and left out."""
+        records = {}
+        for path in sorted((self.path / folder).glob("*.json")):
             try:
-                record = read_record(path)
-                if not record.keys() >= STUDY_KEYS:
-                    raise StoreError(f"{path} is damaged: it is not the record of a study.")
-                records.append(record)
+                records[path] = files.read_record(path, what, sound)
             except StoreError as error:
                 self.report(str(error))
         return records
+
+    # Tables. All take names of runs, and most measurements, to restrict them.
+
+    runs_df = tables.runs_df
+    combinations_df = tables.combinations_df
+    constituents_df = tables.constituents_df
+    strata_df = tables.strata_df
+    probes_df = tables.probes_df
+    curves_df = tables.curves_df
+
+
+def is_study(_file: str, record: dict[str, Any]) -> bool:
+    """Whether a record is that of a study."""
+    return record.keys() >= STUDY_KEYS
 
 
 def load_store(path: str | os.PathLike[str]) -> Store:
@@ -337,18 +318,21 @@ def is_store(path: Path) -> bool:
     return (path / MARKER).exists() or any((path / "runs").glob(f"*/{MANIFEST}"))
 
 
+def write_marker(path: Path, temporary: Path | None = None) -> None:
+    """Write the file that says that a folder is a store."""
+    files.write_json(path / MARKER, {"format": FORMAT}, temporary)
+
+
 def check_marker(path: Path) -> None:
     """Raise StoreError unless the marker exists, is undamaged, and has a known format."""
     repair = f"recombine doctor --store {path}"
     try:
-        marker = read_json(path / MARKER)
+        marker = files.read_json(path / MARKER)
     except StoreError as error:
         raise StoreError(error.message, fix=repair) from error
     version = marker.get("format") if isinstance(marker, dict) else None
     if isinstance(version, int) and version > FORMAT:
-        raise NewerFormat(
-            f"The store {path} has format {version}; this recombine knows {FORMAT}.",
-            fix="use the version of recombine that wrote it, or a newer one",
-        )
+        fix = "use the version of recombine that wrote it, or a newer one"
+        raise files.NewerFormat(f"The store {path} has format {version}; this recombine knows {FORMAT}.", fix=fix)
     if version != FORMAT:
         raise StoreError(f"The store {path} is damaged: its {MARKER} does not say its format.", fix=repair)

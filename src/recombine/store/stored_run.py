@@ -16,10 +16,9 @@ from recombine.errors import StoreError
 from recombine.models.base import Network
 from recombine.probes.base import Measured, Measurement
 from recombine.store.measurements import names_of, read_measurement
+from recombine.training import RunConfig, Setting
 from recombine.training.checkpoint import load_tree
-from recombine.training.config import RunConfig
 from recombine.training.outcome import setting_rows
-from recombine.training.prepare import Setting
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

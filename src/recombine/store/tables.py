@@ -1,24 +1,31 @@
-"""The store as tables."""
+"""The tables of a store, as pandas DataFrames: methods of `Store`. pandas and DuckDB are imported on first use."""
 
 from __future__ import annotations
 
 import glob
-import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-import pandas as pd
 import pyarrow.parquet as pq
 
 from recombine.component import find, kinds
 from recombine.families.base import Family
 from recombine.probes.base import Measurement
+from recombine.store.files import sha256_of
+from recombine.store.manifest import CURVES, ENDING
 from recombine.supports.regions import STRATA
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from recombine.store.store import Store
+
+Names = Sequence[str] | None
+"""The runs of a table; None for all."""
+
+Chosen = Sequence[Measurement] | None
+"""The measurements to use; None for the newest of each kind."""
 
 
 def flatten(value: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -33,13 +40,10 @@ def flatten(value: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
             yield place, item
 
 
-def run_records(
-    store: Store, run_ids: Sequence[str] | None = None, chosen: Sequence[Measurement] | None = None
-) -> list[dict[str, Any]]:
+def run_records(store: Store, run_ids: Names = None, chosen: Chosen = None) -> list[dict[str, Any]]:
     """One flat record per run."""
-    kept = ("run", "status", "failed_at", "steps", "seconds", "compile_seconds", "reached")
     return [
-        {name: run.manifest[name] for name in kept}
+        {name: run.manifest[name] for name in ENDING}
         | dict(flatten(run.manifest["config"]))
         | with_headline(run.manifest["config"]["family"]["kind"], store.summaries(run.run_id, chosen))
         for run in store.runs(run_ids)
@@ -61,15 +65,17 @@ def _family(kind: str) -> type[Family]:
     return family
 
 
-def runs_frame(
-    store: Store, run_ids: Sequence[str] | None, chosen: Sequence[Measurement] | None = None
-) -> pd.DataFrame:
-    """One row per run."""
+def runs_df(store: Store, run_ids: Names = None, chosen: Chosen = None) -> pd.DataFrame:
+    """One row per run: its configuration (`support.number`, ...), how it ended, and its summary numbers."""
+    import pandas as pd
+
     records = run_records(store, run_ids, chosen)
     return pd.DataFrame.from_records(records) if records else _nothing()
 
 
 def _nothing() -> pd.DataFrame:
+    import pandas as pd
+
     return pd.DataFrame({"run": pd.Series(dtype="object")})
 
 
@@ -78,6 +84,9 @@ def _read(store: Store, files: dict[str, tuple[Path, str | None]]) -> pd.DataFra
 
     Each file comes with its expected hash; older ones have none.
     """
+    import duckdb
+    import pandas as pd
+
     names = {str(path): run for run, (path, digest) in files.items() if _sound(store, path, digest)}
     if not names:
         return _nothing()
@@ -113,7 +122,7 @@ def _empty(path: str) -> bool:
 def _sound(store: Store, path: Path, digest: str | None) -> bool:
     """Whether a file is unchanged. Changed bits could be read as other numbers."""
     try:
-        sound = digest is None or hashlib.sha256(path.read_bytes()).hexdigest() == digest
+        sound = digest is None or sha256_of(path) == digest
     except OSError:
         sound = False
     if not sound:
@@ -121,20 +130,19 @@ def _sound(store: Store, path: Path, digest: str | None) -> bool:
     return sound
 
 
-def curves_frame(store: Store, run_ids: Sequence[str] | None) -> pd.DataFrame:
-    """One row per run and evaluation."""
-    name = "curves.parquet"
+def curves_df(store: Store, run_ids: Names = None) -> pd.DataFrame:
+    """One row an evaluation: run, step, loss, score_in, score_held_out."""
     files = {
-        run.run_id: (store.folder(run.run_id) / name, run.manifest.get("sha256", {}).get(name))
-        for run in store.runs(run_ids)
+        run.run_id: (run.folder / CURVES, run.manifest.get("sha256", {}).get(CURVES)) for run in store.runs(run_ids)
     }
     return _read(store, files)
 
 
-def measurement_frame(
-    store: Store, kind: str, run_ids: Sequence[str] | None, chosen: Sequence[Measurement] | None = None
-) -> pd.DataFrame:
-    """The tables of all measurements of a kind. Of several of one run, the newest counts."""
+def probes_df(store: Store, run_ids: Names = None, chosen: Chosen = None, kind: str = "decodability") -> pd.DataFrame:
+    """The table of a probe. For decodability: one row per run, site, network, form and strength.
+
+    Of several measurements of a kind of one run, the newest counts.
+    """
     files = {}
     for run in store.runs(run_ids):
         for table, record in store.measured(run.run_id, chosen):
@@ -143,34 +151,40 @@ def measurement_frame(
     return _read(store, files)
 
 
-def combinations_frame(
-    store: Store, run_ids: Sequence[str] | None, chosen: Sequence[Measurement] | None = None
-) -> pd.DataFrame:
-    """The scores of each combination, pooled over its tasks."""
-    tasks = measurement_frame(store, "scores", run_ids, chosen)
+def combinations_df(store: Store, run_ids: Names = None, chosen: Chosen = None) -> pd.DataFrame:
+    """One row per run and combination: region, stratum, and the family's metrics, pooled over its tasks."""
+    tasks = probes_df(store, run_ids, chosen, "scores")
     if tasks.empty:
         return tasks
     labels = ["run", "combination", "region", "stratum"]
-    frame = pooled(store, tasks, labels)
+    frame = _pooled(store, tasks, labels)
     first = tasks.drop_duplicates(labels)[[*labels, "constituents"]]
     frame = frame.merge(first, on=labels, how="left")
     frame["parts"] = frame["constituents"].map(len)
     return frame
 
 
-def by_constituent(store: Store, tasks: pd.DataFrame) -> pd.DataFrame:
-    """The scores over all combinations with a constituent, by run, region and constituent."""
+def constituents_df(store: Store, run_ids: Names = None, chosen: Chosen = None) -> pd.DataFrame:
+    """One row per run, region and constituent: the metrics over combinations with this constituent."""
+    tasks = probes_df(store, run_ids, chosen, "scores")
     if tasks.empty:
         return tasks
     alone = tasks.explode("constituents").rename(columns={"constituents": "constituent"})
-    return pooled(store, alone, ["run", "region", "constituent"])
+    return _pooled(store, alone, ["run", "region", "constituent"])
 
 
-def pooled(store: Store, tasks: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+def strata_df(store: Store, run_ids: Names = None, chosen: Chosen = None) -> pd.DataFrame:
+    """One row per run, region and coverage stratum: its metrics."""
+    return _pooled(store, probes_df(store, run_ids, chosen, "scores"), ["run", "region", "stratum"])
+
+
+def _pooled(store: Store, tasks: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """The metrics of each run's family over groups of tasks (a frame of the `scores` measurement).
 
     `score` is the family's headline metric, whatever its name.
     """
+    import pandas as pd
+
     if tasks.empty:
         return tasks
     families = {run.run_id: run.manifest["config"]["family"] for run in store.runs(list(tasks["run"].unique()))}

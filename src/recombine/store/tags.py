@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
+from typing import Any
 
-from recombine.errors import BadInput, StoreError, did_you_mean
-from recombine.store.files import explained, read_record, sealed, write_json
+from recombine.errors import BadInput, did_you_mean
+from recombine.store.files import explained, read_record
 from recombine.store.store import Store
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -19,20 +19,12 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 def tags(store: Store) -> dict[str, list[str]]:
     """The runs of every tag. A damaged tag is reported and left out."""
-    runs = {}
-    for path in sorted((store.path / "tags").glob("*.json")):
-        try:
-            runs[path.stem] = _read(path)
-        except StoreError as error:
-            store.report(str(error))
-    return runs
+    return {path.stem: record["runs"] for path, record in store.records("tags", "a tag", _sound).items()}
 
 
-def _read(path: Path) -> list[str]:
-    runs = read_record(path).get("runs")
-    if not isinstance(runs, list) or not all(isinstance(run_id, str) for run_id in runs):
-        raise StoreError(f"{path} is damaged: it is not the record of a tag.")
-    return runs
+def _sound(_file: str, record: dict[str, Any]) -> bool:
+    runs = record.get("runs")
+    return isinstance(runs, list) and all(isinstance(run_id, str) for run_id in runs)
 
 
 def tagged(store: Store, name: str) -> list[str]:
@@ -49,7 +41,7 @@ def add_tag(store: Store, name: str, run_ids: Iterable[str]) -> list[str]:
         raise BadInput(f"{name!r} cannot be a tag.", fix="use up to 100 letters, digits, dots, dashes and underscores")
     path = store.path / "tags" / f"{name}.json"
     # A damaged record is an error: overwriting it would lose its runs.
-    held = _read(path) if path.exists() else []
+    held = read_record(path, "a tag", _sound)["runs"] if path.exists() else []
     new = [run_id for run_id in dict.fromkeys(run_ids) if run_id not in held]
     if new:
         _write(store, name, [*held, *new])
@@ -66,18 +58,8 @@ def drop_tag(store: Store, name: str, run_ids: Collection[str] | None = None) ->
 
 
 def _write(store: Store, name: str, run_ids: Sequence[str]) -> None:
-    folder = store.path / "tags"
+    if run_ids:
+        store.write_record("tags", name, {"tag": name, "runs": sorted(run_ids)})
+        return
     with explained(store.path):
-        folder.mkdir(exist_ok=True)
-        if run_ids:
-            record = sealed({"tag": name, "runs": sorted(run_ids)})
-            write_json(folder / f"{name}.json", record, store.path / "temporary")
-        else:
-            (folder / f"{name}.json").unlink(missing_ok=True)
-
-
-def untag_everywhere(store: Store, run_ids: Collection[str]) -> None:
-    """Remove all tags of these runs."""
-    for name, held in tags(store).items():
-        if not set(held).isdisjoint(run_ids):
-            drop_tag(store, name, run_ids)
+        (store.path / "tags" / f"{name}.json").unlink(missing_ok=True)

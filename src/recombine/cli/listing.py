@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 import recombine as rc
 from recombine.cli.options import DEFAULT_STORE, JsonOption, StoreOption
-from recombine.cli.output import answer, asked_rows, print_asked, print_json, say, table, verdict_table
+from recombine.cli.output import answer, asked_rows, margin_text, print_asked, print_json, say, table, verdict_table
 from recombine.cli.run import duration, estimated_seconds, run_document
 from recombine.component import ROOMS, find, kinds, room_of, summary
 from recombine.errors import BadInput, did_you_mean
@@ -176,6 +176,7 @@ def _study_document(kind: str) -> dict[str, Any]:
             "effect": claim.effect.words,
             "direction": claim.test.direction,
             "margin": claim.test.margin,
+            "scales": [{"scale": scale, "margin": margin} for scale, margin in claim.test.scales],
             "needs": list(claim.needs),
             "statement": claim.text,
         }
@@ -196,10 +197,14 @@ def _show_study(kind: str) -> None:
     ]
     say(table("arms (laptop profile)", ["arm", "family", "axes", "cells", "replicates"], rows, left=3))
     rows = [
-        (f"{claim['claim']} ({claim['role']})\n{claim['statement']}\n", f"{claim['direction']} {claim['margin']:g}")
+        (f"{claim['claim']} ({claim['role']})\n{claim['statement']}\n", margin_text(claim))
         for claim in document["claims"]
     ]
+    scaled = [claim for claim in document["claims"] if claim["scales"]]
     say(table("claims, stated before any run", ["claim", "margin"], rows))
+    if scaled:
+        scales = ", ".join(scale["scale"] for scale in scaled[0]["scales"])
+        say(f"Claims with several margins must hold on every scale of the score: {scales}.\n")
     rows = [
         (each["profile"], each["runs"], f"{each['steps']:,}", f"about {duration(each['seconds'])}")
         for each in document["profiles"]

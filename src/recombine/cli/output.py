@@ -23,7 +23,12 @@ from recombine.store.files import explained, finite, replacing
 if TYPE_CHECKING:
     import pandas as pd
 
-VERDICT_STYLE = {"supported": "green", "contradicted": "red", "equivalent": "blue", "inconclusive": "yellow"}
+ANSWER_STYLE = {
+    "holds": "green",
+    "does not hold": "red",
+    "too small to matter": "blue",
+    "depends on the scale": "magenta",
+}
 TABLE_ENDINGS = (".csv", ".parquet", ".jsonl")
 
 
@@ -125,27 +130,37 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, 
 _STYLE: dict[str, Any] = {"title_justify": "left", "title_style": "bold", "box": SIMPLE_HEAD, "pad_edge": False}
 
 
-def effect_text(record: Mapping[str, Any]) -> str:
-    """The effect of a verdict with its interval."""
-    low, high = record["interval"]
-    return f"{number(record['effect'])} [{number(low)}, {number(high)}]"
+def effect_text(record: Mapping[str, Any], between: str = "; ") -> str:
+    """The effect of a verdict with its interval, on each scale where there are several."""
+    texts = []
+    for scale in record.get("scales") or [record]:
+        low, high = scale["interval"]
+        name = f"{scale['scale']} " if "scale" in scale else ""
+        texts.append(f"{name}{number(scale['effect'])} [{number(low)}, {number(high)}]")
+    return between.join(texts)
+
+
+def margin_text(record: Mapping[str, Any]) -> str:
+    """The direction and the margin of a verdict, on each scale where there are several."""
+    margins = [f"{scale['margin']:.2g}" for scale in record.get("scales") or [record]]
+    return f"{record['direction']} {', '.join(margins)}"
 
 
 def verdict_table(records: Sequence[dict[str, Any]]) -> Table:
-    """One row a verdict: the word first, then the claim in words, then what it rests on."""
+    """One row per claim: whether it holds, the claim in words, then what the answer rests on."""
     made = Table(title="Verdicts", **_STYLE)
-    made.add_column("verdict", no_wrap=True)
+    made.add_column("does it hold?", overflow="fold", max_width=11)
     made.add_column("claim", overflow="fold", ratio=1)
     made.add_column("effect [95 % interval]", justify="right", no_wrap=True)
     for record in records:
-        word, style = record["verdict"], VERDICT_STYLE[record["verdict"]]
+        style = ANSWER_STYLE.get(record["answer"], "yellow")
         role = "primary" if record["primary"] else record["role"] if record["role"] != "claim" else "secondary"
         text = f"[bold]{escape(record['claim'])}[/bold] [dim]({role})[/dim]\n{escape(record['statement'])}"
         if record["note"]:
             text += f"\n[dim]{escape(record['note'])}[/dim]"
-        effect = escape(effect_text(record))
-        basis = f"{record['direction']} {record['margin']:g}, n = {record['replicates']}"
-        made.add_row(f"[{style}]{word}[/{style}]", text, f"{effect}\n[dim]{basis}[/dim]", end_section=True)
+        effect = escape(effect_text(record, "\n"))
+        basis = f"{margin_text(record)}, n = {record['replicates']}"
+        made.add_row(f"[{style}]{record['answer']}[/{style}]", text, f"{effect}\n[dim]{basis}[/dim]", end_section=True)
     return made
 
 

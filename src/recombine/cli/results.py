@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 import recombine as rc
 from recombine.cli.options import DEFAULT_STORE, JsonOption, StoreOption
-from recombine.cli.output import answer, check_file, effect_text, errors
+from recombine.cli.output import answer, check_file, effect_text, errors, margin_text
 from recombine.cli.run import ALL
 from recombine.component import find
 from recombine.errors import BadInput
@@ -123,8 +123,8 @@ def write_verdicts(out: Path) -> Path:
     """Write `verdicts.md` from the results of all studies in a folder.
 
     Args:
-        out: A folder with one folder per study. Its `verdicts.json` is corrected for the number of claims of all studies;
-            its `note.md`, if there is one, is added to the page.
+        out: A folder with one folder per study. `p_portfolio` in its `verdicts.json` is corrected over all studies; its
+            `note.md`, if there is one, is added to the page.
 
     Returns:
         The path of the page.
@@ -136,7 +136,7 @@ def write_verdicts(out: Path) -> Path:
 
 
 def _settle_recorded(out: Path) -> list[dict[str, Any]]:
-    """The verdicts of all studies with results in a folder, corrected for their number; written back to each."""
+    """The verdicts of all studies with results in a folder, settled again; written back to each."""
     folders = {path: read_json(path) for path in sorted(out.glob("*/verdicts.json"))}
     records = [record for own in folders.values() for record in own]
     try:
@@ -173,27 +173,19 @@ def markdown(records: Sequence[Mapping[str, Any]], notes: Mapping[str, str] | No
 
 
 def _summary(studies: Mapping[str, Sequence[Mapping[str, Any]]], notes: Mapping[str, str]) -> str:
-    """One row per study: question, main claim, whether it holds, effect, and how many of all claims hold."""
+    """One row per main claim: question of its study, whether it holds, effect, and how many claims of the study hold."""
     rows = []
     for study, own in studies.items():
         asked = [record for record in own if record["role"] == "claim"]
-        main = next((record for record in asked if record["primary"]), (asked or own)[0])
         where = f"verdicts.md#{_anchor(_heading(study, own))}"
-        holds = f"{_answer(main)}; but see the [note]({where})" if study in notes else _answer(main)
+        note = f"; see the [note]({where})" if study in notes else ""
         held = f"[{sum(map(_holds, own))} of {len(own)}]({where})"
         question = f"[{study}]({study}/): {_question(study)}"
-        rows.append([question, _short(main["statement"]), holds, effect_text(main), held])
-    head = ["study and its question", "main claim", "does the claim hold?"]
-    return _lines([*head, "effect [95 % interval]", "claims that hold"], rows)
-
-
-def _answer(record: Mapping[str, Any]) -> str:
-    """Whether a claim holds, in words."""
-    if _holds(record):
-        return "**yes**"
-    if record["verdict"] == "equivalent":
-        return "**no**: too small to matter"
-    return "**undecided**" if record["verdict"] == "inconclusive" else "**no**"
+        for main in [record for record in asked if record["primary"]] or (asked or own)[:1]:
+            holds = f"**{main['answer']}**{note}"
+            rows.append([question, holds, _short(main["statement"]), effect_text(main), held])
+    head = ["study and its question", "does it hold?", "main claim", "effect [95 % interval]", "claims that hold"]
+    return _lines(head, rows)
 
 
 def _question(study: str) -> str:
@@ -219,8 +211,7 @@ def _anchor(heading: str) -> str:
 
 
 def _holds(record: Mapping[str, Any]) -> bool:
-    """Whether it came out as it was stated; a claim of no difference is stated as an equivalence."""
-    return record["verdict"] == ("equivalent" if record["direction"] == "equivalent" else "supported")
+    return record["answer"] == "holds"
 
 
 def _is_long(statement: str) -> bool:
@@ -241,9 +232,15 @@ def _claims(records: Iterable[Mapping[str, Any]]) -> str:
         statement = f"{role}{_short(text) if _is_long(text) else text}"
         if record["primary"]:
             statement = f"**{statement}** (primary)"
-        margin, replicates = f"{record['direction']} {record['margin']:g}", str(record["replicates"])
-        rows.append([f"`{record['claim']}`", statement, record["verdict"], effect_text(record), margin, replicates])
-    return _lines(["claim", "in words", "verdict", "effect [95 % interval]", "margin", "n"], rows)
+        p = [_p(record[name]) for name in ("p_adjusted", "p_portfolio")]
+        basis = [effect_text(record), margin_text(record), str(record["replicates"]), *p]
+        rows.append([record["answer"], f"`{record['claim']}`", statement, *basis])
+    head = ["does it hold?", "claim", "in words", "effect [95 % interval]", "margin", "n", "p", "p, all studies"]
+    return _lines(head, rows)
+
+
+def _p(value: float | None) -> str:
+    return "" if value is None else "<.001" if value < 0.001 else f"{value:.2g}"
 
 
 def _lines(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

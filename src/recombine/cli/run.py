@@ -106,8 +106,20 @@ def _plan(study: rc.Study, store: rc.Store | None, *, titled: bool) -> rc.engine
 
 
 def _dry_run(study: rc.Study, store_path: Path, as_json: bool, *, titled: bool) -> dict[str, Any]:
-    ahead = _plan(study, existing_store(store_path), titled=titled and not as_json)
-    return plan_document(ahead, [config for config, _ in study.design.runs], as_json)
+    from recombine.design.run import newest_records, replicates_needed
+
+    store = existing_store(store_path)
+    ahead = _plan(study, store, titled=titled and not as_json)
+    document = plan_document(ahead, [config for config, _ in study.design.runs], as_json)
+    record = newest_records(store).get(study.kind) if store is not None else None
+    rows = [] if record is None else replicates_needed(record)
+    if not as_json and record is not None:
+        head = ["claim", "recorded", "would decide it"]
+        lines = [(row["claim"], row["replicates"], row["needed"] or "too many") for row in rows]
+        say(table(f"replicates, from the recorded spread ({record['profile']} profile; probability .8)", head, lines))
+    elif not as_json:
+        say("No effects of this study are recorded here, so how many replicates would decide its claims is unknown.")
+    return document | {"replicates_needed": rows}
 
 
 def _shown(result: StudyResult, report: Path | None, as_json: bool) -> dict[str, Any]:

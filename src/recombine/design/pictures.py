@@ -1,4 +1,4 @@
-"""Pictures of a family's examples, for reports and `recombine show`."""
+"""Pictures of a family's examples, for reports."""
 
 from __future__ import annotations
 

@@ -10,12 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from recombine import _html
 from recombine.design.claims import Effect
 from recombine.design.study import SIZES, Study
 from recombine.design.tables import Tables
 from recombine.engines.base import Engine, Sweep
 from recombine.errors import BadInput
+from recombine.stats.power import needed_replicates
 from recombine.stats.verdicts import settle
 from recombine.store.provenance import now, provenance
 from recombine.store.requests import Request, remember
@@ -234,6 +237,29 @@ def verdicts_of(store: Store, profile: str | None = None) -> list[dict[str, Any]
         One record per claim, as plain values.
     """
     return _settled(store, newest_records(store, profile))
+
+
+def replicates_needed(record: Record) -> list[dict[str, Any]]:
+    """How many replicates would decide each claim of a study, if its effects go on as they were recorded.
+
+    Args:
+        record: What a store keeps of a study that ran.
+
+    Returns:
+        One row per claim: its name, the recorded replicates, and the replicates needed (None: too many to say).
+    """
+    rows = []
+    for effect in map(Effect.from_record, record["effects"]):
+        scales = effect.claim.scales or (("", effect.claim.margin),)
+        values = np.atleast_2d(effect.values)
+        needed = [
+            needed_replicates(effect.claim.direction, margin, own)
+            for (_, margin), own in zip(scales, values, strict=True)
+        ]
+        count = int(np.isfinite(values).all(axis=0).sum())
+        most = None if None in needed else max(number for number in needed if number is not None)
+        rows.append({"claim": effect.claim.name, "replicates": count, "needed": most})
+    return rows
 
 
 def _settled(store: Store, records: dict[str, Record]) -> list[dict[str, Any]]:

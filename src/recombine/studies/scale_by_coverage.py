@@ -193,7 +193,10 @@ class ScaleByCoverage(Study):
         return scores.reindex(columns=list(STRATA)).reset_index()
 
     def overview_columns(self, tables: Tables) -> pd.DataFrame:
-        return self.by_stratum(tables).rename(columns={stratum: f"r2_{stratum}" for stratum in STRATA})
+        names = {COVERED: "r2_covered"} | {
+            stratum: f"r2_{name.replace('-', '_')}" for name, stratum in UNCOVERED.items()
+        }
+        return self.by_stratum(tables).rename(columns=names)
 
     def figures(self, main: Arm, lookup: Arm) -> Iterator[Figure]:
         from recombine.figures.study import lines

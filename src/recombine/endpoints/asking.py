@@ -87,9 +87,9 @@ def ask_items(
                 on("asking the model", done / len(waiting))
             if unavailable >= GIVE_UP:
                 gave_up = f"there was no reply to {unavailable} questions in a row"
-            elif none_yet and done >= GIVE_UP:
+                break
+            if none_yet and done >= GIVE_UP:
                 gave_up = f"none of the first {done} was answered"
-            if gave_up:
                 break
     return _notes(failures, len(waiting) - done, len(items), gave_up)
 
@@ -128,7 +128,7 @@ def _reply(item: Item, ask: Ask) -> Reply:
 def _at_once(items: Sequence[Item], settle: Callable[[Item], Reply], threads: int) -> Generator[Reply, None, None]:
     """Replies in the order of their arrival. Each thread stores its replies itself, so none is lost."""
     left, lock, stop = iter(items), threading.Lock(), threading.Event()
-    replies: queue.Queue[Reply | BaseException | None] = queue.Queue()
+    replies: queue.Queue[Reply | BaseException] = queue.Queue()
 
     def work() -> None:
         try:
@@ -136,25 +136,20 @@ def _at_once(items: Sequence[Item], settle: Callable[[Item], Reply], threads: in
                 with lock:
                     item = next(left, None)
                 if item is None:
-                    break
+                    return
                 replies.put(settle(item))
-            replies.put(None)
         except BaseException as error:  # noqa: BLE001 (raised again by the caller)
             replies.put(error)
 
-    running = min(threads, len(items))
-    for _ in range(running):
+    for _ in range(min(threads, len(items))):
         # Daemon threads: an interrupted command does not wait for answers that may take minutes.
         threading.Thread(target=work, daemon=True).start()
     try:
-        while running:
+        for _ in items:
             reply = replies.get()
             if isinstance(reply, BaseException):
                 raise reply
-            if reply is None:
-                running -= 1
-            else:
-                yield reply
+            yield reply
     finally:
         stop.set()
 
@@ -162,10 +157,14 @@ def _at_once(items: Sequence[Item], settle: Callable[[Item], Reply], threads: in
 def _notes(failures: list[str], left: int, items: int, gave_up: str) -> list[str]:
     if not failures and not left:
         return []
-    kinds = list(dict.fromkeys(failures))
-    reasons = "; ".join(kinds[:3]) + ("; and others" if len(kinds) > 3 else "")
     unasked = f" ({left} of them were not asked, because {gave_up})" if left else ""
     return [
-        f"{len(failures) + left} of {items} items have no answer{unasked}: {reasons.rstrip('.')}.",
+        f"{len(failures) + left} of {items} items have no answer{unasked}: {reasons(failures).rstrip('.')}.",
         "They are left out. The same command asks only the missing questions.",
     ]
+
+
+def reasons(failures: Sequence[str], most: int = 3) -> str:
+    """The different errors, each once; the first few of them."""
+    kinds = list(dict.fromkeys(failures))
+    return "; ".join(kinds[:most]) + ("; and others" if len(kinds) > most else "")

@@ -166,8 +166,7 @@ def activations(recorder: Recorder, where: Conditioning, images: int) -> dict[st
     for name, (index, row) in where.encoders.items():
         calls = recorder.encoded.get(name, [])
         if index < len(calls) and row < len(calls[index]):
-            encoded = calls[index][row].cpu().numpy()
-            arrays[f"{TEXT}{name}"] = np.repeat(encoded[None], images, axis=0)
+            arrays[f"{TEXT}{name}"] = np.repeat(calls[index][row].cpu().numpy()[None], images, axis=0)
     return arrays
 
 

@@ -8,8 +8,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from recombine.audit.asking.torch_hooks import evenly
 from recombine.errors import BadInput
 
 if TYPE_CHECKING:
@@ -56,8 +55,7 @@ class Recorder:
         """The calls, grouped by noise level."""
         steps: list[list[Call]] = []
         for call in self.calls:
-            same = steps and call.timestep is not None and steps[-1][0].timestep == call.timestep
-            if same:
+            if steps and call.timestep is not None and steps[-1][0].timestep == call.timestep:
                 steps[-1].append(call)
             else:
                 steps.append([call])
@@ -105,25 +103,19 @@ def recording(loaded: LoadedPipeline, blocks: Mapping[str, torch.nn.Module]) -> 
         for name, part in loaded.pipe.components.items()
         if name.startswith(ENCODER) and callable(getattr(part, "register_forward_hook", None))
     }
-    handles = []
-    try:
-        handles.append(loaded.network.register_forward_pre_hook(recorder.begin, with_kwargs=True))
+    with contextlib.ExitStack() as hooks:
+        hooks.callback(loaded.network.register_forward_pre_hook(recorder.begin, with_kwargs=True).remove)
         for name, block in blocks.items():
-            handles.append(block.register_forward_hook(recorder.block(name, block), with_kwargs=True))
+            hooks.callback(block.register_forward_hook(recorder.block(name, block), with_kwargs=True).remove)
         for name, part in encoders.items():
-            handles.append(part.register_forward_hook(recorder.encoder(name), with_kwargs=True))
+            hooks.callback(part.register_forward_hook(recorder.encoder(name), with_kwargs=True).remove)
         yield recorder
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def pooled(values: torch.Tensor) -> torch.Tensor:
     """The mean over space or tokens. Features are axis 1 of images and the last axis of sequences."""
-    if values.ndim < 3:
-        return values.detach().float()
-    kept = 1 if values.ndim >= 4 else values.ndim - 1
-    return values.detach().float().mean(dim=[axis for axis in range(1, values.ndim) if axis != kept])
+    values, kept = values.detach().float(), 1 if values.ndim >= 4 else values.ndim - 1
+    return values if values.ndim < 3 else values.mean(dim=[axis for axis in range(1, values.ndim) if axis != kept])
 
 
 def _streams(output: Any) -> list[Any]:
@@ -139,11 +131,8 @@ def _image_stream(given: Any, streams: list[Any]) -> int | None:
     The image stream has the shape of the input `hidden_states`. Of two such streams it is the one closer to the input,
     because blocks add to their streams.
     """
-    indices = [
-        index
-        for index, stream in enumerate(streams)
-        if hasattr(stream, "is_floating_point") and stream.is_floating_point() and stream.ndim > 1
-    ]
+    real = [hasattr(stream, "is_floating_point") and stream.is_floating_point() for stream in streams]
+    indices = [index for index, stream in enumerate(streams) if real[index] and stream.ndim > 1]
     if len(indices) > 1 and hasattr(given, "shape"):
         same_shape = [index for index in indices if streams[index].shape == given.shape]
         if len(same_shape) > 1:
@@ -156,9 +145,8 @@ def _encoded(args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> torc
     """The mean output of a text encoder over tokens (without padding, if there is a mask), and its own summary."""
     import torch
 
-    hidden = getattr(output, "last_hidden_state", None)
-    if hidden is None:
-        hidden = next(tensor for tensor in _tensors(output) if tensor.ndim == 3)
+    first = getattr(output, "last_hidden_state", None)
+    hidden = next(tensor for tensor in _tensors(output) if tensor.ndim == 3) if first is None else first
     mask: Any = kwargs.get("attention_mask", args[1] if len(args) > 1 else None)
     if not hasattr(mask, "shape") or mask.shape != hidden.shape[:2]:
         parts = [pooled(hidden)]
@@ -210,10 +198,7 @@ def find_blocks(network: torch.nn.Module, most: int = MOST_BLOCKS) -> dict[str, 
             f"{type(network).__name__} has no blocks: neither down, mid and up blocks nor a list of blocks.",
             fix="give a pipeline with a U-Net or a transformer made of blocks",
         )
-    names = list(blocks)
-    if len(names) > most:
-        names = [names[index] for index in np.linspace(0, len(names) - 1, most).round().astype(int)]
-    return {name: blocks[name] for name in names}
+    return {name: blocks[name] for name in evenly(list(blocks), most)}
 
 
 STEPS = 2
@@ -266,15 +251,13 @@ def find_conditioning(recorder: Recorder, prompts: tuple[str, str], call: Any) -
             seen.append((recorder.steps()[0], recorder.encoded))
     finally:
         recorder.keep_inputs = False
-        recorder.forget()
     (first, encoded), (second, other), (noise, _) = seen
     still = _still(first, noise)
     note = f"Left out, because they see only the text: {', '.join(sorted(still))}." if still else ""
     encoders = {}
     for name in encoded:
-        both = list(zip(encoded[name], other.get(name, []), strict=False))
-        different = [(index, row) for index, (a, b) in enumerate(both) for row in _differing(a, b)]
-        if different:
+        both = enumerate(zip(encoded[name], other.get(name, []), strict=False))
+        if different := [(index, row) for index, (a, b) in both for row in _differing(a, b)]:
             encoders[name] = different[0]
     for index, (a, b) in enumerate(zip(first, second, strict=False)):
         rows = sorted({row for x, y in zip(a.inputs, b.inputs, strict=False) for row in _changed(x, y, a.rows)})
@@ -306,17 +289,19 @@ def _still(first: list[Call], second: list[Call]) -> frozenset[str]:
 
 def _changed(first: Any, second: Any, rows: int) -> list[int]:
     """The rows of a call in which an input differs."""
+    if first.ndim < 2:
+        return []
     if first.shape != second.shape:
         # Prompts of different lengths, in separate calls.
-        if first.ndim < 2 or rows == 1:
-            return [0] if first.ndim > 1 else []
+        if rows == 1:
+            return [0]
         # Rows that share a call are padded to first length. Those without the prompt still have the same beginning.
         if not len(first) == len(second) == rows or first.shape[2:] != second.shape[2:]:
             return []
         length = min(first.shape[1], second.shape[1])
         different = _differing(first[:, :length], second[:, :length])
         return different if len(different) < rows else []
-    return _differing(first, second) if first.ndim > 1 and len(first) == rows else []
+    return _differing(first, second) if len(first) == rows else []
 
 
 def _differing(first: Any, second: Any) -> list[int]:

@@ -37,17 +37,11 @@ class LoadedPipeline:
     """A pipeline that is ready to be called."""
 
     pipe: Any
-    folder: Path
-    denoiser: str
-    """The name of the network that is called at every step."""
+    network: Any
+    """The network that is called at every step."""
     parameters: tuple[str, ...]
     """The parameters of the pipeline's call."""
     precision: str
-    device: str
-
-    @property
-    def network(self) -> Any:
-        return getattr(self.pipe, self.denoiser)
 
 
 def require_diffusers() -> tuple[Any, Any, Any]:
@@ -110,7 +104,7 @@ def load_pipeline(
             pipe.enable_model_cpu_offload(device=device)
         else:
             pipe.to(device)
-    return LoadedPipeline(pipe, folder, denoiser, parameters, precision, device)
+    return LoadedPipeline(pipe, getattr(pipe, denoiser), parameters, precision)
 
 
 @contextlib.contextmanager
@@ -154,18 +148,16 @@ def _loaded(folder: Path, index: dict[str, Any], diffusers: Any, precision: Any)
 def _parameters(pipe: Any) -> tuple[str, ...]:
     """The parameters of its call. Raise `BadInput` if it does not make images from text alone."""
     parameters = inspect.signature(type(pipe).__call__).parameters
-    needed = [
+    required = [
         name
         for name, parameter in parameters.items()
-        if parameter.default is parameter.empty
-        and name not in ("self", "prompt")
-        and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        if parameter.default is parameter.empty and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
     ]
+    needed = [name for name in required if name not in ("self", "prompt")]
     if "prompt" not in parameters or needed:
+        why = f"it needs {', '.join(needed)}" if needed else "it takes no prompt"
         raise BadInput(
-            f"{type(pipe).__name__} does not make images from text alone"
-            + (f": it needs {', '.join(needed)}." if needed else ": it takes no prompt."),
-            fix="give a text-to-image pipeline",
+            f"{type(pipe).__name__} does not make images from text alone: {why}.", fix="give a text-to-image pipeline"
         )
     return tuple(parameters)
 
@@ -205,15 +197,13 @@ def check_folder(folder: Path) -> dict[str, Any]:
 
 
 def _check_component(folder: Path, name: str, library: str) -> None:
-    path = folder / name
-    if (folder / f"{library}.py").exists() or (path.is_dir() and list(path.glob("*.py"))):
+    files = [file for file in (folder / name).glob("*") if file.is_file()]
+    if (folder / f"{library}.py").exists() or any(file.suffix == ".py" for file in files):
         raise BadInput(
             f"The component {name} in {folder} contains its own code, which is not run.",
             fix=f"use components of {' and '.join(LIBRARIES)}",
         )
-    if path.is_dir():
-        _check_records(path, f"The component {name} in {folder}")
-    files = [file for file in path.glob("*") if file.is_file()] if path.is_dir() else []
+    _check_records(folder / name, f"The component {name} in {folder}")
     unsafe = sorted(file.name for file in files if file.suffix in UNSAFE)
     if unsafe and not any(file.suffix == ".safetensors" for file in files):
         raise BadInput(
@@ -294,20 +284,14 @@ def chosen_precision(precision: str, device: str, denoiser: str) -> str:
     """The precision. `auto` is 32 bits on a CPU; on accelerators, the usual 16 bits of the kind of network."""
     if precision not in PRECISIONS:
         raise BadInput(f"There is no precision {precision!r}.", fix=f"one of {', '.join(PRECISIONS)}")
-    if precision != "auto":
-        return precision
-    if device == "cpu":
-        return "float32"
-    return "float16" if denoiser == "unet" else "bfloat16"
+    usual = "float32" if device == "cpu" else "float16" if denoiser == "unet" else "bfloat16"
+    return usual if precision == "auto" else precision
 
 
 def _only_variant(folder: Path, index: dict[str, Any]) -> bool:
     """The weights of some component exist in half precision only."""
-    for name in index:
-        files = [file.name for file in (folder / name).glob("*.safetensors")] if (folder / name).is_dir() else []
-        if files and all(".fp16." in file for file in files):
-            return True
-    return False
+    weights = ([file.name for file in (folder / name).glob("*.safetensors")] for name in index)
+    return any(files and all(".fp16." in file for file in files) for files in weights)
 
 
 def _first_line(error: BaseException) -> str:

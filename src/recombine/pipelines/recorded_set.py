@@ -54,16 +54,16 @@ class RecordedSet:
 
     def features(self, block: str, time: str) -> Float[np.ndarray, "row feature"]:
         """The activations of a block at a point of the schedule."""
-        names = [prompt.name for prompt in self.prompts]
         if time != MEAN:
-            return np.concatenate(self.folder.arrays(names, f"{block}{AT}{time}"))[self.kept]
-        parts = [self.features(block, point) for point in self.times if point != MEAN]
-        return np.mean(parts, axis=0)
+            return self._array(f"{block}{AT}{time}")
+        return np.mean([self.features(block, point) for point in self.times if point != MEAN], axis=0)
 
     def encoded(self, encoder: str) -> Float[np.ndarray, "row feature"]:
         """The output of a text encoder."""
-        names = [prompt.name for prompt in self.prompts]
-        return np.concatenate(self.folder.arrays(names, f"{TEXT}{encoder}"))[self.kept]
+        return self._array(f"{TEXT}{encoder}")
+
+    def _array(self, name: str) -> Float[np.ndarray, "row feature"]:
+        return np.concatenate(self.folder.arrays([prompt.name for prompt in self.prompts], name))[self.kept]
 
 
 def load_recorded_set(

@@ -22,6 +22,7 @@ TEXT = "text encoder alone"
 FREQUENCY = "frequency of the concepts"
 PARTS = "concepts themselves"
 ALL = "all"
+Column = Float[np.ndarray, " n"]
 OBSERVED = "Decodability was not varied in an experiment, so this is no evidence of a cause."
 
 
@@ -44,24 +45,13 @@ def relate(points: Mapping[str, Sequence[CombinationFinding]]) -> Relation:
         if point.related and math.isfinite(point.success) and math.isfinite(point.decodability)
     ]
     count = len(used)
-    if count < FEWEST:
-        verdict = (
-            f"Too few to say: {counted(count, 'prompt')} with judged images and decodable concepts; at least "
-            f"{FEWEST} are needed."
-        )
-        return Relation(count, None, {}, {}, verdict)
     success = np.array([point.success for _, point in used])
-    if np.ptp(success) == 0:
-        what = "all images are right" if success[0] == 1 else "no image is right"
-        if 0 < success[0] < 1:
-            what = "all prompts succeed equally often"
-        return Relation(count, None, {}, {}, f"Nothing to relate: {what}.")
     group = np.unique([name for name, _ in used], return_inverse=True)[1]
-    if all(np.ptp(success[group == number]) == 0 for number in np.unique(group)):
-        return Relation(count, None, {}, {}, "Nothing to relate: within each set all prompts succeed equally often.")
+    if refusal := _refusal(success, group):
+        return Relation(count, None, {}, {}, refusal)
     fold = np.unique([f"{name} {point.fold}" for name, point in used], return_inverse=True)[1]
     own = ranks_within(np.array([point.decodability for _, point in used]), fold)
-    others: dict[str, Float[np.ndarray, " n"]] = {}
+    others: dict[str, Column] = {}
     text = np.array([point.from_text for _, point in used])
     if np.isfinite(text).all():
         others[TEXT] = ranks_within(text, fold)
@@ -70,14 +60,9 @@ def relate(points: Mapping[str, Sequence[CombinationFinding]]) -> Relation:
     holds = held_concepts([point.concepts for _, point in used])
     parts = _effects(holds, group)
 
-    def rank(
-        what: str,
-        x: Float[np.ndarray, " n"],
-        *held: Float[np.ndarray, " n"],
-        parts: Float[np.ndarray, "n effect"] | None = None,
-    ) -> Interval | None:
+    def rank(what: str, *columns: Column, parts: Float[np.ndarray, "n effect"] | None = None) -> Interval | None:
         try:
-            return shared_rank(np.stack([x, success, *held]), group, holds, parts)
+            return shared_rank(np.stack([columns[0], success, *columns[1:]]), group, holds, parts)
         except BadInput as error:
             notes.append(f"{what}: {error.message}")
             return None
@@ -100,6 +85,19 @@ def relate(points: Mapping[str, Sequence[CombinationFinding]]) -> Relation:
     )
 
 
+def _refusal(success: Float[np.ndarray, " n"], group: Int[np.ndarray, " n"]) -> str:
+    """Why nothing can be related; empty if something can."""
+    if len(success) < FEWEST:
+        number = counted(len(success), "prompt")
+        return f"Too few to say: {number} with judged images and decodable concepts; at least {FEWEST} are needed."
+    if any(np.ptp(success[group == number]) for number in np.unique(group)):
+        return ""
+    if np.ptp(success):
+        return "Nothing to relate: within each set all prompts succeed equally often."
+    known = {0.0: "no image is right", 1.0: "all images are right"}
+    return f"Nothing to relate: {known.get(success[0], 'all prompts succeed equally often')}."
+
+
 def _effects(
     holds: Bool[np.ndarray, "n concept"], group: Int[np.ndarray, " n"]
 ) -> Float[np.ndarray, "n effect"] | None:
@@ -116,20 +114,11 @@ def _effects(
 def _verdict(plain: Interval | None, partial: Interval | None) -> str:
     if plain is None:  # Success varies: that was checked before.
         return "Decodability does not vary over these prompts: there is nothing to relate."
-    ends = _in_words(plain)
-    if plain.low > 0:
-        verdict = (
-            f"Prompts whose concepts are easier to decode from the blocks succeed more often: rank correlation {ends}."
-        )
-    elif plain.high < 0:
-        verdict = (
-            f"Prompts whose concepts are easier to decode from the blocks succeed less often: rank correlation {ends}."
-        )
-    else:
-        return (
-            "It is not clear whether prompts whose concepts are easier to decode succeed more often: rank correlation "
-            f"{ends}."
-        )
+    ends = f"rank correlation {_in_words(plain)}."
+    if plain.low <= 0 <= plain.high:
+        return f"It is not clear whether prompts whose concepts are easier to decode succeed more often: {ends}"
+    often = "more" if plain.low > 0 else "less"
+    verdict = f"Prompts whose concepts are easier to decode from the blocks succeed {often} often: {ends}"
     if partial is None:
         return f"{verdict} The rivals could not be controlled for. {OBSERVED}"
     same = partial.low > 0 if plain.low > 0 else partial.high < 0
@@ -139,10 +128,9 @@ def _verdict(plain: Interval | None, partial: Interval | None) -> str:
 
 def _notes(count: int, others: Mapping[str, object]) -> tuple[str, ...]:
     detectable = 2 / math.sqrt(count - 3)
-    notes = [f"With {count} prompts, a correlation below about {detectable:.2f} would usually not be detected."]
-    if TEXT not in others:
-        notes.append("The text encoder could not be controlled for: its activations are unknown.")
-    return tuple(notes)
+    note = f"With {count} prompts, a correlation below about {detectable:.2f} would usually not be detected."
+    unknown = "The text encoder could not be controlled for: its activations are unknown."
+    return (note,) if TEXT in others else (note, unknown)
 
 
 def _in_words(interval: Interval) -> str:
@@ -168,22 +156,17 @@ def joint_and_product(right: Sequence[np.ndarray], labels: Sequence[Sequence[str
     for values, names in zip(right, labels, strict=True):
         if not len(values) or any(len(sums[name]) < 2 for name in names):
             continue
-        shares = values.mean(0)
-        elsewhere = [
-            (sum(sums[name]) - float(share)) / (len(sums[name]) - 1) for name, share in zip(names, shares, strict=True)
-        ]
+        own = zip(names, values.mean(0), strict=True)
+        elsewhere = [(sum(sums[name]) - float(share)) / (len(sums[name]) - 1) for name, share in own]
         joint.append(float(values.all(1).mean()))
         product.append(math.prod(elsewhere))
     if len(joint) < FEWEST:
         return None
     gap = t_interval(np.array(joint) - np.array(product))
-    if gap.low > 0:
-        sentence = "Concepts succeed together more often than the product of their success rates predicts"
-    elif gap.high < 0:
-        sentence = "Concepts succeed together less often than the product of their success rates predicts"
-    else:
-        sentence = "No clear difference: concepts succeed together about as often as the product of their success rates predicts"
-    sentence = f"{sentence}: joint minus product {_in_words(gap)}."
+    often = "No clear difference: concepts succeed together about as often as"
+    if not gap.low <= 0 <= gap.high:
+        often = f"Concepts succeed together {'more' if gap.low > 0 else 'less'} often than"
+    sentence = f"{often} the product of their success rates predicts: joint minus product {_in_words(gap)}."
     return Joint(len(joint), t_interval(joint), t_interval(product), gap, sentence)
 
 

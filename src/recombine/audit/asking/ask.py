@@ -64,10 +64,8 @@ class ModelAnswers:
         from recombine.audit.reading.read import read_rows
 
         cells, rows = read_rows(self.frame, factors=self.factors, sets=self.sets, scores=self.scores, train=self.train)
-        inside = None
-        if self.layers:
-            layers = {name: values[rows.row] for name, values in self.layers.items()}
-            inside = Activations(layers, rows.cell, rows.scores)
+        layers = {name: values[rows.row] for name, values in self.layers.items()}
+        inside = Activations(layers, rows.cell, rows.scores) if layers else None
         audit = audit_cells(cells, inside, source=source, seed=seed, progress=progress)
         return dataclasses.replace(audit, notes=(*self.notes, *audit.notes))
 
@@ -131,20 +129,8 @@ def audit_model(
     """
     if progress is not None:
         progress("asking the model")
-    answers = ask_model(
-        model,
-        space,
-        make_input,
-        scores,
-        combinations=combinations,
-        train=train,
-        repeats=repeats,
-        layers=layers,
-        pool=pool,
-        batch=batch,
-        method=method,
-        seed=seed,
-    )
+    calls: dict[str, Any] = {"repeats": repeats, "layers": layers, "pool": pool, "batch": batch, "method": method}
+    answers = ask_model(model, space, make_input, scores, combinations=combinations, train=train, seed=seed, **calls)
     title = getattr(model, "__name__", type(model).__name__)
     return answers.audit(source=title, seed=seed, progress=progress)
 
@@ -179,9 +165,10 @@ def ask_model(
     """
     names = named_space(space)
     functions = dict(scores) if isinstance(scores, Mapping) else {"score": scores}
-    if not functions or set(functions) & set(names.columns):
+    columns = (*names.factors, *names.sets)
+    if not functions or set(functions) & set(columns):
         raise BadInput(
-            f"Names of scores must differ from the factors ({', '.join(names.columns)}), got {sorted(functions)}.",
+            f"Names of scores must differ from the factors ({', '.join(columns)}), got {sorted(functions)}.",
             fix='give a mapping with another name: scores={"success": function}',
         )
     if repeats < 1:
@@ -193,7 +180,13 @@ def ask_model(
         for number, combination in enumerate(chosen):
             for repeat in range(repeats):
                 rng = np.random.default_rng([seed, zlib.crc32(names.name(combination).encode()), repeat])
-                collector.add(number, *_example(make_input, combination, rng))
+                example = make_input(combination, rng)
+                if not isinstance(example, tuple) or len(example) != 2:
+                    raise BadInput(
+                        f"make_input must return an input and a target, got a {type(example).__name__}.",
+                        fix="return input, None where the score needs no target",
+                    )
+                collector.add(number, *example)
         collector.finish()
     return _answers(names, chosen, trained, collector)
 
@@ -208,16 +201,6 @@ def _trained(names: NamedSpace, train: Any, chosen: list[Combination]) -> list[C
     if not trained:
         raise BadInput("`train` names no combination.", fix="leave `train` out if it is unknown")
     return trained
-
-
-def _example(make_input: MakeInput, combination: Combination, rng: np.random.Generator) -> tuple[Any, Any]:
-    example = make_input(combination, rng)
-    if not isinstance(example, tuple) or len(example) != 2:
-        raise BadInput(
-            f"make_input must return an input and a target, got a {type(example).__name__}.",
-            fix="return input, None where the score needs no target",
-        )
-    return example
 
 
 class _Collector:
@@ -243,11 +226,12 @@ class _Collector:
     def finish(self) -> None:
         """Call the model on what is queued."""
         waiting, self._waiting = self._waiting, []
-        if waiting:
-            self.calls += len(waiting)
-            self._ask(waiting)
+        self.calls += len(waiting)
+        self._ask(waiting)
 
     def _ask(self, waiting: list[tuple[int, Any, Any]]) -> None:
+        if not waiting:
+            return
         try:
             outputs, layers = self._call.call([model_input for _, model_input, _ in waiting])
         except BadInput:
@@ -255,10 +239,10 @@ class _Collector:
         except Exception as error:  # noqa: BLE001 (a user's model may raise anything)
             if len(waiting) == 1:
                 self._failed(error)
-            else:
-                # One bad input must not lose the others.
-                for each in waiting:
-                    self._ask([each])
+                return
+            # One bad input must not lose the others.
+            for each in waiting:
+                self._ask([each])
             return
         for index, ((number, _, target), output) in enumerate(zip(waiting, outputs, strict=True)):
             try:
@@ -276,11 +260,9 @@ class _Collector:
 
     def stacked(self) -> tuple[dict[str, Float[np.ndarray, "row _"]], list[str]]:
         """The layers that every answer has in one width, and the names of the others."""
-        names = dict.fromkeys(itertools.chain.from_iterable(self.layers))
         stacked, uneven = {}, []
-        for name in names:
-            widths = {answer[name].shape if name in answer else None for answer in self.layers}
-            if len(widths) == 1:
+        for name in dict.fromkeys(itertools.chain.from_iterable(self.layers)):
+            if len({answer[name].shape if name in answer else None for answer in self.layers}) == 1:
                 stacked[name] = np.stack([answer[name] for answer in self.layers])
             else:
                 uneven.append(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import json
 import unicodedata
@@ -80,13 +81,12 @@ def members(text: str, separator: str | None, column: str) -> frozenset[str]:
     if not _bracketed(text):
         parts = [text] if separator is None else text.split(separator)
         return frozenset(part.strip() for part in parts if part.strip())
+    parsed = None
     try:
         parsed = json.loads(text)
     except (json.JSONDecodeError, RecursionError):
-        try:
+        with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
             parsed = ast.literal_eval(text.strip())
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            parsed = None
     if not isinstance(parsed, list) or any(isinstance(item, list | dict | tuple | set) for item in parsed):
         raise BadInput(
             f"Set column {column!r} has the value {text[:80]!r}, which is not a list of values.",
@@ -112,11 +112,9 @@ def natural_order(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def _number(value: str) -> float | None:
-    try:
-        number = float(value)
-    except ValueError:
-        return None
-    return number if np.isfinite(number) else None
+    with contextlib.suppress(ValueError):
+        return number if np.isfinite(number := float(value)) else None
+    return None
 
 
 def spelled_alike(values: Sequence[str]) -> list[list[str]]:

@@ -53,10 +53,6 @@ class Judgement:
     error: str = ""
     """Why something is unknown."""
 
-    def record(self) -> dict[str, Any]:
-        """The judgement as a JSON record."""
-        return dataclasses.asdict(self)
-
 
 def from_scores(scores: list[float | None], error: str = "") -> Judgement:
     """The judgement of an image from the scores of its questions.

@@ -18,10 +18,8 @@ class FunctionJudge(Judge):
     def __init__(self, spec: str | Callable[..., Any]) -> None:
         if callable(spec):
             self.name, self._function = getattr(spec, "__qualname__", type(spec).__name__), spec
-            self.version = source_version(spec)
-            return
-        self.name = spec
-        self._function = load_function(spec, "judge", "name a function(image, question)")
+        else:
+            self.name, self._function = spec, load_function(spec, "judge", "name a function(image, question)")
         self.version = source_version(self._function)
 
     def assess(self, image: ImageToJudge) -> Judgement:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from recombine.endpoints.asking import reasons
 from recombine.pipelines.folder import ImageFolder, JudgementLog
 from recombine.pipelines.judges.base import ImageToJudge, Judge, Judgement
 from recombine.pipelines.prompts.drawing import Prompt
@@ -36,12 +38,9 @@ def judge_images(
     log = JudgementLog(folder.path / "judgements" / judge.file)
     held = {} if judge.always_ask else log.read()
     images, flagged = _images(prompts, folder)
-    judgements: Judgements = {}
     inputs = {(image.prompt, image.number): _inputs(image, judge) for image in images}
-    for key, needed in inputs.items():
-        known = _known(held.get(key), needed)
-        if known is not None:
-            judgements[key] = known
+    earlier = {key: _known(held.get(key), needed) for key, needed in inputs.items()}
+    judgements: Judgements = {key: judgement for key, judgement in earlier.items() if judgement is not None}
     waiting = [image for image in images if (image.prompt, image.number) not in judgements]
     # Images that failed before come last, so that a few bad ones do not block the others.
     waiting.sort(key=lambda image: (image.prompt, image.number) in held)
@@ -63,7 +62,7 @@ def judge_images(
         failures += [judgement.error] if judgement.success is None else []
         if not judge.always_ask:
             names = {"prompt": image.prompt, "image": image.number, "judge": judge.name}
-            log.add({**names, "asked": inputs[key], **judgement.record()})
+            log.add({**names, "asked": inputs[key], **dataclasses.asdict(judgement)})
     ordered = {key: judgements[key] for key in inputs if key in judgements}
     return ordered, _notes(failures, left, flagged, len(images), judge)
 
@@ -109,9 +108,7 @@ def _known(record: dict[str, Any] | None, inputs: dict[str, Any]) -> Judgement |
 def _notes(failures: list[str], left: int, flagged: int, images: int, judge: Judge) -> list[str]:
     notes = []
     if failures:
-        kinds = list(dict.fromkeys(failures))
-        reasons = "; ".join(kinds[:3]) + ("; and others" if len(kinds) > 3 else "")
-        notes.append(f"{len(failures)} of {images} images have no judgement: {reasons}. They are left out.")
+        notes.append(f"{len(failures)} of {images} images have no judgement: {reasons(failures)}. They are left out.")
     if left:
         notes.append(f"{left} more images were not judged and are left out: {judge.unavailable()}.")
     if (failures or left) and not judge.always_ask:

@@ -107,8 +107,7 @@ class VqaJudge(LocalJudge):
             text = self._processor.apply_chat_template(chat, add_generation_prompt=True)
             inputs = self._processor(images=image, text=text, return_tensors="pt")
             return inputs, inputs["input_ids"].shape[1]
-        inputs = self._processor(images=image, text=question, return_tensors="pt")
-        return inputs, 0
+        return self._processor(images=image, text=question, return_tensors="pt"), 0
 
 
 def check_judge(folder: Path) -> None:
@@ -127,9 +126,8 @@ def check_judge(folder: Path) -> None:
     check_adapter(folder, f"The judge in {folder}")
 
 
-def load_judge(folder: str | Path, classes: tuple[str, ...], device: str) -> tuple[Any, Any, str]:
+def load_judge(folder: Path, classes: tuple[str, ...], device: str) -> tuple[Any, Any, str]:
     """The model (of the first class that accepts it), its processor and the device."""
-    folder = Path(folder)
     check_judge(folder)
     torch, _, transformers = require_diffusers()
     device = chosen_device(torch, device)

@@ -6,7 +6,7 @@ import abc
 import dataclasses
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, field_validator
@@ -44,13 +44,12 @@ def check_template(template: str, known: tuple[str, ...], needed: tuple[str, ...
             raise BadInput(
                 f"{where}: {template!r} contains {{{name}}}, which is not a known name.", fix=did_you_mean(name, known)
             )
-    missing = [name for name in needed if name not in used]
-    if missing:
+    if missing := [name for name in needed if name not in used]:
         raise BadInput(
             f"{where}: {template!r} does not contain {', '.join(missing)}.",
             fix=f"write {{{missing[0]}}} (or {{a {missing[0]}}}) where its value belongs",
         )
-    if "{" in PLACEHOLDER.sub("", template) or "}" in PLACEHOLDER.sub("", template):
+    if {"{", "}"} & set(PLACEHOLDER.sub("", template)):
         raise BadInput(f"{where}: unmatched bracket in {template!r}.", fix="write {name}")
 
 
@@ -115,6 +114,12 @@ class PromptSet(BaseModel, abc.ABC):
     def questions(self, combination: Combination) -> tuple[Question, ...]:
         """One question per concept. An image is a success if all are answered with yes."""
 
+    def _question(self, place: str, combination: Combination, index: int, text: str, others: Sequence[str]) -> Question:
+        """The question about one concept of a combination; in the alternatives, another concept is in its place."""
+        changed = [(*combination[:index], other, *combination[index + 1 :]) for other in others]
+        wrong = [other for other in changed if other != combination and self.allowed(other)][:MOST_ALTERNATIVES]
+        return Question(place, combination[index], text, self.prompt(combination), tuple(map(self.prompt, wrong)))
+
 
 class SetPrompts(PromptSet):
     """Several different concepts in one image: "an image with one cat, one dog and one fox"."""
@@ -158,12 +163,12 @@ class SetPrompts(PromptSet):
 
     def combination(self, number: int) -> Combination:
         # The combinatorial number system: no other combination is computed.
-        chosen, left = [], self.size
-        for index in range(len(self.concepts)):
+        chosen: list[str] = []
+        for index, concept in enumerate(self.concepts):
+            left = self.size - len(chosen)
             with_it = math.comb(len(self.concepts) - index - 1, left - 1) if left else 0
-            if left and number < with_it:
-                chosen.append(self.concepts[index])
-                left -= 1
+            if number < with_it:
+                chosen.append(concept)
             else:
                 number -= with_it
         return tuple(chosen)
@@ -173,14 +178,11 @@ class SetPrompts(PromptSet):
         return fill(self.template, {"concepts": ", ".join(texts)})
 
     def questions(self, combination: Combination) -> tuple[Question, ...]:
-        prompt = self.prompt(combination)
         others = [concept for concept in self.concepts if concept not in combination]
         questions = []
-        for concept in combination:
+        for index, concept in enumerate(combination):
             text = fill(self.question, {"concept": concept})
-            wrong = [tuple(other if value == concept else value for value in combination) for other in others]
-            alternatives = tuple(self.prompt(other) for other in wrong[:MOST_ALTERNATIVES])
-            questions.append(Question(CONCEPTS, concept, text, prompt, alternatives))
+            questions.append(self._question(CONCEPTS, combination, index, text, others))
         return tuple(questions)
 
 
@@ -211,12 +213,12 @@ class SlotPrompts(PromptSet):
                 fix="add a slot: with one there is nothing to combine",
             )
         check_template(self.template, names, names, "template")
+        known = [("asked", name) for name in self.asked]
+        for where, name in [*known, *(("different", name) for group in self.different for name in group)]:
+            if name not in names:
+                raise BadInput(f"{where}: there is no slot {name!r}.", fix=f"slots: {', '.join(names)}")
         for name, question in self.asked.items():
-            _known(name, names, "asked")
             check_template(question, names, (name,), f"the question of {name}")
-        for group in self.different:
-            for name in group:
-                _known(name, names, "different")
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -244,15 +246,11 @@ class SlotPrompts(PromptSet):
         return fill(self.template, dict(zip(self.slots, combination, strict=True)))
 
     def questions(self, combination: Combination) -> tuple[Question, ...]:
-        prompt = self.prompt(combination)
         named = dict(zip(self.slots, combination, strict=True))
         questions = []
-        for index, (name, value) in enumerate(named.items()):
+        for index, name in enumerate(named):
             text = fill(self.asked.get(name, f"Does the image show {{{name}}} as {name}?"), named)
-            others = [(*combination[:index], other, *combination[index + 1 :]) for other in self.slots[name]]
-            wrong = [other for other in others if other != combination and self.allowed(other)]
-            alternatives = tuple(self.prompt(other) for other in wrong[:MOST_ALTERNATIVES])
-            questions.append(Question(name, value, text, prompt, alternatives))
+            questions.append(self._question(name, combination, index, text, self.slots[name]))
         return tuple(questions)
 
 
@@ -265,8 +263,3 @@ def checked_values(given: tuple[str, ...], where: str) -> tuple[str, ...]:
         what = "one is empty" if not all(values) else what
         raise BadInput(f"{where}: two or more different values are needed; {what}.", fix="change the list")
     return values
-
-
-def _known(name: str, names: tuple[str, ...], where: str) -> None:
-    if name not in names:
-        raise BadInput(f"{where}: there is no slot {name!r}.", fix=f"slots: {', '.join(names)}")

@@ -25,7 +25,11 @@ NAMES = ["a", "b", "c", "t"]
 )
 def test_what_is_not_named_is_chosen_by_position(given, chosen):
     found = choose(NAMES, *given, "facts.csv")
-    assert (found.fragments[0], found.context(found.fragments[0]), found.outcome) == chosen
+    assert (
+        found.fragments[0],
+        tuple(name for name in found.columns if name not in found.fragments[0]),
+        found.outcome,
+    ) == chosen
     assert [tuple(found.columns[place] for place in one) for one in found.positions] == [chosen[0]]
 
 

@@ -10,8 +10,9 @@ from scipy import sparse, special
 from scipy.sparse.linalg import lsmr
 
 from recombine.audit.atoms import atoms_of
-from recombine.audit.cells import NOTHING, Cells
+from recombine.audit.cells import Cells
 from recombine.audit.coverage import unseen_parts
+from recombine.audit.crossed.design import design_among
 from recombine.audit.findings import GapFinding, Stratum
 from recombine.stats.intervals import LEVEL, Interval, mean_and_error, t_bounds
 
@@ -35,9 +36,7 @@ def stratum_of(cells: Cells) -> tuple[str, ...] | None:
     if cells.trained is None:
         return None
     atoms = atoms_of(cells)
-    unmet = np.zeros(len(cells.constituents), dtype=bool)
-    if atoms.rows.shape[1] > 1:
-        unmet = atoms.lacking(~cells.trained, atoms.interactions(cells.trained, 2)) > 0
+    unmet = atoms.lacking(~cells.trained, atoms.interactions(cells.trained, 2)) > 0
     unseen = np.isin(cells.constituents, unseen_parts(cells)).any(1)
     chosen = np.select([cells.trained, unseen, unmet], [0, 3, 2], default=1)
     return tuple(STRATA[index] for index in chosen.tolist())
@@ -104,13 +103,12 @@ def gap_finding(cells: Cells, score: int) -> GapFinding | None:
     names = stratum_of(cells)
     if names is None or cells.trained is None:
         return None
-    stratum = np.array(names)
     scored = cells.evaluated & np.isfinite(cells.mean[:, score])
     values, binary = cells.mean[:, score], cells.binary[score]
-    groups = [(name, scored & (stratum == name)) for name in STRATA]
+    groups = {name: scored & (np.array(names) == name) for name in STRATA}
     strata = tuple(
         Stratum(name, int(held.sum()), int(cells.count[held].sum()), mean_score(values[held], binary=binary))
-        for name, held in groups
+        for name, held in groups.items()
         if held.any()
     )
     trained, held_out = scored & cells.trained, scored & ~cells.trained
@@ -134,8 +132,7 @@ def between(cells: Cells, score: int, first: str, second: str) -> tuple[Interval
     left, right = (scored & (np.array(names) == name) for name in (first, second))
     if not left.any() or not right.any():
         return None, False
-    adjusted, _ = adjusted_gap(cells, score, left, right)
-    if adjusted is not None:
+    if (adjusted := adjusted_gap(cells, score, left, right)[0]) is not None:
         return adjusted, True
     values = cells.mean[:, score]
     return raw_gap(values[left], values[right], binary=cells.binary[score]), False
@@ -174,7 +171,9 @@ def adjusted_gap(
     chosen = first | second
     values = cells.mean[chosen, score]
     group = first[chosen].astype(float)
-    design, columns = _design(cells, chosen)
+    indicators = design_among(cells, chosen).matrix
+    design = sparse.csr_matrix(sparse.hstack([indicators, np.ones((len(values), 1))]))
+    columns = design.shape[1]
     if columns <= DENSE:
         basis, leverage, rank = _factored(design)
         residuals = [vector - basis @ (basis.T @ vector) for vector in (group, values)]
@@ -188,7 +187,7 @@ def adjusted_gap(
     spread = float(((group - group.mean()) ** 2).sum())
     total = float(side @ side)
     if total <= LEAST_LEFT * spread:
-        return (None, "The gap cannot be adjusted: the values of a combination determine whether it is held out.")
+        return None, "The gap cannot be adjusted: the values of a combination determine whether it is held out."
     freedom = len(values) - rank - 1
     if freedom < LEAST_FREEDOM:
         return None, "The gap cannot be adjusted: there are too few combinations for the number of values."
@@ -197,16 +196,6 @@ def adjusted_gap(
     half = float(special.stdtrit(freedom, (1 + LEVEL) / 2)) * error
     method = "parts held constant, HC3" if leverage is not None else "parts held constant, HC1"
     return Interval(gap, gap - half, gap + half, len(values), LEVEL, method), ""
-
-
-def _design(cells: Cells, chosen: Bool[np.ndarray, " cell"]) -> tuple[sparse.csr_matrix, int]:
-    """One column per value and slot that occurs, and a constant; with the number of columns."""
-    rows = atoms_of(cells).rows[chosen]
-    number, slot = np.nonzero(rows != NOTHING)
-    _, column = np.unique(rows[number, slot], return_inverse=True)
-    width = int(column.max(initial=-1)) + 1
-    indicators = sparse.coo_matrix((np.ones(len(number)), (number, column)), shape=(len(rows), width))
-    return sparse.csr_matrix(sparse.hstack([indicators, np.ones((len(rows), 1))])), width + 1
 
 
 def _factored(design: sparse.csr_matrix) -> tuple[Float[np.ndarray, "n rank"], Float[np.ndarray, " n"], int]:

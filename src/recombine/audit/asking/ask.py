@@ -15,7 +15,7 @@ from recombine._html import card, listing, table
 from recombine.audit.asking.calling import ModelCall, prepared_model
 from recombine.audit.asking.space import Combination, NamedSpace, named_space
 from recombine.audit.asking.torch_hooks import Pool
-from recombine.audit.decodability.activations import Activations
+from recombine.audit.cells import Activations
 from recombine.audit.findings import Audit
 from recombine.audit.wording import counted, listed
 from recombine.errors import BadInput

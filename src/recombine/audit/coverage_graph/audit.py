@@ -162,8 +162,7 @@ def coverage_graph_tables(finding: CoverageGraphFinding, examined: Examined) -> 
     import pandas as pd
 
     seen = examined.cutoffs == SEEN
-    cutoff = examined.cutoffs.astype(object)
-    cutoff[seen] = None
+    cutoff = np.where(seen, None, examined.cutoffs)
     words = [np.array(values, dtype=object) for values in examined.facts.values]
     because = np.full(len(seen), "", dtype=object)
     because[examined.uncovered] = examined.reasons()
@@ -191,9 +190,8 @@ def _finding(examined: Examined, title: str, possible: int, helpful: Sequence[Ne
     counts[0] -= 1
     reasons = examined.reasons()
     first = examined.uncovered[:LISTED]
-    cutoffs = examined.cutoffs[first].tolist()
-    uncovered = zip(examined.combinations[first].tolist(), cutoffs, reasons, strict=False)
-    outcomes = [None if each.outcome is None else facts.outcome_values[each.outcome] for each in helpful]
+    uncovered = zip(examined.combinations[first].tolist(), examined.cutoffs[first].tolist(), reasons, strict=False)
+    outcomes = dict(enumerate(facts.outcome_values))
     return CoverageGraphFinding(
         source=title,
         rows=facts.rows,
@@ -212,8 +210,8 @@ def _finding(examined: Examined, title: str, possible: int, helpful: Sequence[Ne
         uncovered=tuple(Uncovered(examined.names(tokens), cutoff, why) for tokens, cutoff, why in uncovered),
         thinnest=tuple(examined.evidence(LISTED)),
         collect=tuple(
-            Collect(examined.names(each.example), each.sure, each.at_best, outcome)
-            for each, outcome in zip(helpful, outcomes, strict=True)
+            Collect(examined.names(each.example), each.sure, each.at_best, outcomes.get(each.outcome))
+            for each in helpful
         ),
         chain=_chain(examined),
         notes=tuple(_notes(examined, possible)),
@@ -234,16 +232,14 @@ def _chain(examined: Examined) -> Chain | None:
         columns = tuple(examined.facts.chosen.columns[place] for place in swap.positions)
         before, after = (examined.names(tokens, swap.positions) for tokens in (swap.before, swap.after))
         swaps.append(SwapFinding(columns, before, after, swap.shared))
+    example, trained = examined.names(explained.example), examined.names(explained.trained)
     outcome = examined.facts.outcome_values[explained.outcome]
-    return Chain(
-        examined.names(explained.example), explained.cutoff, tuple(swaps), examined.names(explained.trained), outcome
-    )
+    return Chain(example, explained.cutoff, tuple(swaps), trained, outcome)
 
 
 def _notes(examined: Examined, possible: int) -> list[str]:
     facts, notes = examined.facts, []
-    repeats = facts.rows - len(examined.graph.inputs)
-    if repeats:
+    if repeats := facts.rows - len(examined.graph.inputs):
         notes.append(f"{counted(repeats, 'row repeats', 'rows repeat')} another row; repeats count once.")
     notes += [
         f"{name} has values that differ only in white space and count as different: {' and '.join(map(repr, same))}."

@@ -41,10 +41,6 @@ class FactColumns:
         """The fragments as indices into `columns`."""
         return [tuple(self.columns.index(name) for name in fragment) for fragment in self.fragments]
 
-    def context(self, fragment: Sequence[str]) -> tuple[str, ...]:
-        """The columns beside a fragment."""
-        return tuple(name for name in self.columns if name not in fragment)
-
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
@@ -92,9 +88,7 @@ def read_facts(
     if test is not None:
         name = title_of(test, "the test table")
         with open_table(test, title=name, wanted=chosen.columns, where=None, memory=None) as table:
-            present = [column.name for column in table.columns]
-            for column in chosen.columns:
-                _check_present(column, present, name)
+            _check_present(chosen.columns, [column.name for column in table.columns], name)
             combinations, _ = _read(table, chosen.columns, levels, None, None)
     inputs, order = codes[:, :-1].copy(), []
     for place, column in enumerate(chosen.columns):
@@ -123,11 +117,12 @@ def _alike(levels: Levels) -> list[tuple[str, ...]]:
     return [tuple(sorted(same)) for same in groups.values() if len(same) > 1]
 
 
-def _check_present(name: str, names: Sequence[str], title: str) -> None:
-    if name not in names:
-        hint = did_you_mean(name, names)
-        near = f"{hint} " if hint.startswith("did") else ""
-        raise BadInput(f"{title} has no column {name!r}.", fix=near + _columns(names))
+def _check_present(wanted: Sequence[str], names: Sequence[str], title: str) -> None:
+    for name in wanted:
+        if name not in names:
+            hint = did_you_mean(name, names)
+            near = f"{hint} " if hint.startswith("did") else ""
+            raise BadInput(f"{title} has no column {name!r}.", fix=near + _columns(names))
 
 
 def _columns(names: Sequence[str]) -> str:
@@ -140,9 +135,16 @@ def choose(
     """The named columns, and the others by position: the outcome is the last column, the context the last before it."""
     given = [*dict.fromkeys(name for fragment in fragments for name in fragment)]
     columns = _columns(names)
-    for name in (*given, *context, *([] if outcome is None else [outcome])):
-        _check_present(name, names, title)
-    _check_once(fragments, context, outcome)
+    _check_present((*given, *context, *([] if outcome is None else [outcome])), names, title)
+    # A column has one part. Only if there are several fragments may one lie in the context of another.
+    together = [[*part, outcome] for part in (*fragments, context)]
+    together += [[*fragments[0], *context]] if len(fragments) == 1 else []
+    twice = next((name for part in together for name in part if part.count(name) > 1), None)
+    if twice is not None:
+        raise BadInput(
+            f"Column {twice!r} is named more than once.",
+            fix="a column is part of the fragment, part of the context, or the outcome",
+        )
     unnamed = [name for name in names if name not in (*given, *context, outcome) and not name.startswith(INDEX)]
     if outcome is None:
         if not unnamed or (given and context and len(unnamed) > 1):
@@ -165,19 +167,6 @@ def choose(
         )
     ordered = tuple(dict.fromkeys(name for name in names if name in inputs))
     return FactColumns(tuple(tuple(fragment) for fragment in fragments), ordered, outcome)
-
-
-def _check_once(fragments: Sequence[Sequence[str]], context: Sequence[str], outcome: str | None) -> None:
-    """A column has one part. Only if there are several fragments may one lie in the context of another."""
-    together = [[*columns, outcome] for columns in (*fragments, context)]
-    if len(fragments) == 1:
-        together.append([*fragments[0], *context])
-    twice = next((name for columns in together for name in columns if columns.count(name) > 1), None)
-    if twice is not None:
-        raise BadInput(
-            f"Column {twice!r} is named more than once.",
-            fix="a column is part of the fragment, part of the context, or the outcome",
-        )
 
 
 def _read(

@@ -31,8 +31,6 @@ class Tested:
     variance: Interval
     p: float
     draws: int
-    free: Effects
-    """Fitted with a combination variance."""
     null: Effects
     """Fitted without a combination variance."""
     simulated: Scores
@@ -49,9 +47,7 @@ def tables_for(model: Crossed, draws: int | None = None) -> tuple[int, int]:
     return number, max(number, LEAST_BOUNDING)
 
 
-def combination_test(
-    model: Crossed, scores: Scores, freedom: int, seed: int = 0, draws: int | None = None, level: float = LEVEL
-) -> Tested:
+def combination_test(model: Crossed, scores: Scores, freedom: int, seed: int = 0, draws: int | None = None) -> Tested:
     """Test that the combination variance is zero, and compute its interval, by parametric bootstrap.
 
     The statistic is the estimated variance T. For the test, tables are simulated from the fitted values alone and
@@ -68,7 +64,6 @@ def combination_test(
         freedom: Degrees of freedom of the noise.
         seed: The seed of the simulations.
         draws: Simulated tables; None: as many as `tables_for` says.
-        level: The level of the interval.
     """
     rng = np.random.default_rng(seed)
     number, bounding = tables_for(model, draws)
@@ -92,14 +87,13 @@ def combination_test(
 
     residual = float((1 - null.weight * null.leverage).sum())
     steepest = 0.5 * float(np.log(max(residual, 1.0) / 2))
-    low, middle, high = _inverted(larger, bounding, (1 - level) / 2, least, steepest)
+    low, middle, high = _inverted(larger, bounding, (1 - LEVEL) / 2, least, steepest)
     estimate = middle if model.scatter.binary else observed
     if observed <= 10 * FLOOR or (model.scatter.binary and p > 0.5):
         estimate = 0.0
-    interval = Interval(
-        float(np.clip(estimate, low, high)), low, high, len(scores.count), level, "inverted parametric bootstrap"
-    )
-    return Tested(interval, p, number, free, null, simulated)
+    ends = (float(np.clip(estimate, low, high)), low, high)
+    interval = Interval(*ends, len(scores.count), LEVEL, "inverted parametric bootstrap")
+    return Tested(interval, p, number, null, simulated)
 
 
 def _inverted(
@@ -131,18 +125,16 @@ def _inverted(
     return variance(tail), variance(0.5), variance(1 - tail)
 
 
-Line = tuple[float, float]
-"""A probit line: its middle and its slope."""
-
-
-def _at(line: Line, chance: float, least: float) -> float:
+def _at(line: tuple[float, float], chance: float, least: float) -> float:
     """Where a probit line that rises from `least` to 1 reaches a probability; minus infinity if it starts above."""
     inside = (chance - least) / (1 - least) if least < 1 else -1.0
     return line[0] + float(special.ndtri(inside)) / line[1] if inside > 0 else -np.inf
 
 
-def _probit(at: Float[np.ndarray, " n"], hits: Float[np.ndarray, " n"], least: float, steepest: float) -> Line:
-    """The maximum-likelihood line, on a grid that is refined twice."""
+def _probit(
+    at: Float[np.ndarray, " n"], hits: Float[np.ndarray, " n"], least: float, steepest: float
+) -> tuple[float, float]:
+    """The middle and the slope of the maximum-likelihood line, on a grid that is refined twice."""
     middles, slopes = np.linspace(at.min() - 2, at.max() + 2, 60), np.linspace(-2.0, steepest, 20)
     line = 0.0, 0.0
     for _ in range(3):

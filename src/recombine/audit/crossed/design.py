@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
+import math
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
-from recombine.audit.atoms import atoms_of
+from recombine.audit.atoms import Atoms, atoms_of
 from recombine.audit.cells import NOTHING, Cells
 
 MOST_PAIRS = 2_000_000
@@ -95,36 +95,30 @@ class Pairs:
 
 def design_of(cells: Cells, score: int) -> Design:
     """The design of the combinations that have a score."""
+    return design_among(cells, cells.evaluated & np.isfinite(cells.mean[:, score]))
+
+
+def design_among(cells: Cells, chosen: Bool[np.ndarray, " cell"]) -> Design:
+    """The design of the chosen combinations."""
     atoms = atoms_of(cells)
     slots = tuple(dict.fromkeys(cells.slots))
     sets = {factor.name for factor in cells.factors if factor.kind == "set"}
-    whole = Design(
-        cells=np.arange(len(atoms.rows)),
-        rows=atoms.rows,
-        slot=atoms.slot,
-        slots=slots,
-        single=tuple(slot not in sets for slot in slots),
-        labels=atoms.labels,
-        constituent=atoms.constituent,
-    )
-    return whole.kept(cells.evaluated & np.isfinite(cells.mean[:, score]))
+    single = tuple(slot not in sets for slot in slots)
+    every = np.arange(len(atoms.rows))
+    return Design(every, atoms.rows, atoms.slot, slots, single, atoms.labels, atoms.constituent).kept(chosen)
 
 
 def pairs_of(design: Design) -> Pairs:
     """All pairs that can be separated from their values: each value also occurs without the other."""
-    columns, slots = len(design.slot), design.rows.shape[1]
-    uses = design.uses
-    if len(design.rows) * slots * (slots - 1) // 2 > MOST_PAIRS:
-        return Pairs(np.empty((0, 2), dtype=np.int64), sparse.csr_array((0, len(design.rows))))
-    blocks = []
-    for first, second in itertools.combinations(range(slots), 2):
-        full = np.nonzero(design.rows[:, first] != NOTHING)[0]
-        blocks.append(np.stack([full, design.rows[full, first] * columns + design.rows[full, second]]).astype(np.int64))
-    cell, code = np.concatenate(blocks, axis=1) if blocks else np.empty((2, 0), dtype=np.int64)
+    cells, slots = design.rows.shape
+    if slots < 2 or cells * math.comb(slots, 2) > MOST_PAIRS:
+        return Pairs(np.empty((0, 2), dtype=np.int64), sparse.csr_array((0, cells)))
+    atoms = Atoms(design.rows, design.constituent, design.slot, design.labels)
+    cell, code = (np.concatenate(each) for each in zip(*atoms.coded(np.ones(cells, bool), 2), strict=True))
     codes, number = np.unique(code, return_inverse=True)
-    members = np.stack([codes // max(columns, 1), codes % max(columns, 1)], axis=1)
-    inside = sparse.csr_array((np.ones(len(cell)), (number, cell)), shape=(len(codes), len(design.rows)))
-    apart = np.bincount(number, minlength=len(codes)) < uses[members].min(1) if len(codes) else np.zeros(0, bool)
+    members = atoms.members(codes)
+    inside = sparse.csr_array((np.ones(len(cell)), (number, cell)), shape=(len(codes), cells))
+    apart = np.bincount(number, minlength=len(codes)) < design.uses[members].min(1)
     return Pairs(members[apart], inside[np.nonzero(apart)[0]])
 
 

@@ -42,7 +42,6 @@ class Scores:
 class Effects:
     """Fitted effects of each table."""
 
-    level: Float[np.ndarray, " batch"]
     parts: Float[np.ndarray, "batch column"]
     part_spread: Float[np.ndarray, "batch column"]
     """The posterior variance of each value's effect."""
@@ -75,20 +74,18 @@ class Crossed:
         self.design, self.scatter = design, scatter
         self.progress = progress
         """Called with the number of tables that were fitted since the last call."""
-        matrix = design.matrix
         sizes = [len(design.of(p)) if single else 0 for p, single in enumerate(design.single)]
         largest = int(np.argmax(sizes))
-        alone = design.slot == largest if sizes[largest] else np.zeros(len(design.slot), dtype=bool)
+        alone = (design.slot == largest) & (sizes[largest] > 0)
         self.alone: Int[np.ndarray, " a"] = np.nonzero(alone)[0]
         self.rest: Int[np.ndarray, " b"] = np.nonzero(~alone)[0]
-        ones = sparse.csr_array(np.ones((len(design.rows), 1)))
-        self.matrix = matrix
-        self.first = sparse.csr_array(matrix[:, self.alone])
-        self.second = sparse.csr_array(sparse.hstack([ones, matrix[:, self.rest]]))
-        self.across = _products(self.first, self.second, len(self.alone), len(self.rest) + 1)
-        self.within = _products(self.second, self.second, len(self.rest) + 1, len(self.rest) + 1)
-        self.turned = {name: getattr(self, name).T.tocsr() for name in ("first", "second", "across", "within")}
         self.sizes = a, b = len(self.alone), len(self.rest) + 1
+        self.matrix = design.matrix
+        self.first = sparse.csr_array(self.matrix[:, self.alone])
+        ones = sparse.csr_array(np.ones((len(design.rows), 1)))
+        self.second = sparse.csr_array(sparse.hstack([ones, self.matrix[:, self.rest]]))
+        self.across, self.within = _products(self.first, self.second), _products(self.second, self.second)
+        self.turned = {name: getattr(self, name).T.tocsr() for name in ("first", "second", "across", "within")}
         self.together = max(1, int(MEMORY / (8 * (4 * a * b + 4 * b * b + 20 * len(design.rows) + 1))))
 
     def fit(self, scores: Scores, combination: float | None = None) -> Effects:
@@ -107,16 +104,16 @@ class Crossed:
             effects = self._iterate(scores, eta, variance, own)
             step = effects.additive + effects.combination - eta
             eta = eta + np.clip(step, -self.scatter.step, self.scatter.step)
-            fresh, fresh_own = self._variances(effects)
-            fresh_own = own if given is not None else fresh_own
+            fresh, estimated = self._variances(effects)
+            fresh_own = estimated if given is None else own
             changes = np.column_stack([_change(variance, fresh), _change(own, fresh_own)])
             settled = (changes.max(1) < CONVERGED) & (np.abs(step).max(1) < 10 * CONVERGED) | (last == 1)
             if settled.any():
                 # Converged tables are removed, so that a result does not depend on the other tables.
                 done.append(effects.some(settled))
+                numbers.append(pending[settled])
                 if self.progress is not None:
                     self.progress(int(settled.sum()))
-                numbers.append(pending[settled])
                 left = ~settled
                 pending, scores, eta = pending[left], scores.some(left), eta[left]
                 fresh, fresh_own = fresh[left], fresh_own[left]
@@ -141,22 +138,11 @@ class Crossed:
         solved = self._solve(inside, target, variance)
         additive = weighted(self.first, solved.first.T).T + weighted(self.second, solved.second.T).T
         score = target - inside * additive  # The projection of the working scores: P z.
-        tables, columns = len(eta), len(self.design.slot)
-        parts, part_spread = np.empty((tables, columns)), np.empty((tables, columns))
-        parts[:, self.alone], parts[:, self.rest] = solved.first, solved.second[:, 1:]
-        part_spread[:, self.alone], part_spread[:, self.rest] = (solved.first_spread, solved.second_spread[:, 1:])
-        return Effects(
-            level=solved.second[:, 0],
-            parts=parts,
-            part_spread=part_spread,
-            combination=own[:, None] * score,
-            part_variance=variance,
-            combination_variance=own,
-            additive=additive,
-            score=score,
-            weight=inside,
-            leverage=solved.leverage,
-        )
+        order = np.argsort(np.append(self.alone, self.rest))
+        parts = np.hstack([solved.first, solved.second[:, 1:]])[:, order]
+        part_spread = np.hstack([solved.first_spread, solved.second_spread[:, 1:]])[:, order]
+        effect = own[:, None] * score
+        return Effects(parts, part_spread, effect, variance, own, additive, score, inside, solved.leverage)
 
     def _solve(
         self,
@@ -209,10 +195,11 @@ class _Solved:
     leverage: Float[np.ndarray, "batch cell"]
 
 
-def _products(left: sparse.csr_array, right: sparse.csr_array, a: int, b: int) -> sparse.csr_array:
+def _products(left: sparse.csr_array, right: sparse.csr_array) -> sparse.csr_array:
     """A matrix that maps weights of combinations to the flattened weighted product of two designs."""
     from_left, from_right = np.diff(left.indptr), np.diff(right.indptr)
-    shape = (a * b, len(from_left))
+    b = right.shape[1]
+    shape = (left.shape[1] * b, len(from_left))
     if 0 in shape:
         return sparse.csr_array(shape)
     times = from_left * from_right
@@ -231,7 +218,5 @@ def _change(old: Float[np.ndarray, "*n"], new: Float[np.ndarray, "*n"]) -> Float
 
 
 def _joined(parts: list[Effects]) -> Effects:
-    if len(parts) == 1:
-        return parts[0]
     names = [field.name for field in dataclasses.fields(Effects)]
-    return Effects(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+    return Effects(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))

@@ -38,8 +38,8 @@ class Standing:
 
     def ends(self, index: int) -> tuple[float, float]:
         """The interval of one effect."""
-        half = float(special.ndtri((1 + LEVEL) / 2) * self.spread[index])
-        return float(self.effect[index]) - half, float(self.effect[index]) + half
+        effect, half = float(self.effect[index]), float(special.ndtri((1 + LEVEL) / 2) * self.spread[index])
+        return effect - half, effect + half
 
 
 def parts_standing(effects: Effects) -> Standing:
@@ -67,10 +67,10 @@ def pairs_standing(
     """
     first = _Tails.of(model, scores, tested.null, tested.simulated, pairs, variance)
     strength = {side: float((first.z[q <= RATE] ** 2).sum()) for side, q in first.rates.items()}
-    lead = max(strength, key=lambda side: strength[side])
+    lead = max(strength, key=strength.__getitem__)
     named = first.rates[lead] <= RATE
     if not named.any():
-        return Standing(first.effect, first.spread, first.rates["harder"], first.rates["easier"])
+        return Standing(first.effect, first.spread, **first.rates)
     aside = weighted(pairs.inside[np.nonzero(named)[0]].T.tocsr(), np.ones((int(named.sum()), 1)))[:, 0] > 0
     lighter = np.where(aside, LIGHT, 1.0) * scores.count
     without = dataclasses.replace(scores, count=lighter)
@@ -79,8 +79,8 @@ def pairs_standing(
     drawn = model.scatter.draw(np.random.default_rng(seed), eta, scores.count, float(scores.noise[0]))
     second = _Tails.of(model, without, null, Scores(drawn, lighter, tested.simulated.noise), pairs, variance)
     rates = {side: np.where(named, 1.0, q) for side, q in second.rates.items()} | {lead: first.rates[lead]}
-    effect, spread = (np.where(named, first.effect, second.effect), np.where(named, first.spread, second.spread))
-    return Standing(effect, spread, rates["harder"], rates["easier"])
+    effect, spread = np.where(named, (first.effect, first.spread), (second.effect, second.spread))
+    return Standing(effect, spread, **rates)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,8 +137,7 @@ def _modes(
     model: Crossed, scores: Scores, null: Effects, pairs: Pairs, retained: Float[np.ndarray, " pair"], variance: float
 ) -> tuple[Float[np.ndarray, " pair"], Float[np.ndarray, " pair"]]:
     """The posterior mode of each pair's effect and its standard deviation; the values' effects adjust by their share."""
-    member = pairs.inside.tocoo()
-    pair, cell = member.coords
+    pair, cell = pairs.inside.tocoo().coords
     number, prior = len(pairs.members), 1 / max(variance, 1e-9)
     effect, precision = np.zeros(number), np.full(number, prior)
     for _ in range(30):
@@ -161,8 +160,6 @@ def _running(chance: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
 
 def _discovered(z: Float[np.ndarray, " n"], simulated: Float[np.ndarray, "n draw"]) -> Float[np.ndarray, " n"]:
     """False-discovery rates of large z, from simulated ones."""
-    if not len(z):
-        return z
     order = np.argsort(-z, kind="stable")
     pooled = np.sort(simulated, axis=None)
     above = len(pooled) - np.searchsorted(pooled, z[order], side="left")

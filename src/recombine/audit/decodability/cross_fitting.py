@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from recombine.audit.cells import Cells
-from recombine.audit.decodability.activations import Activations
+from recombine.audit.cells import Activations, Cells
 from recombine.audit.decodability.linear_probe import STRENGTHS, LinearProbe
 from recombine.audit.decodability.questions import FEWEST, Answers, Question, spread_over_folds
 from recombine.audit.wording import counted
@@ -59,9 +58,8 @@ class Reading:
 def rows_of(cells: Cells, activations: Activations, rng: np.random.Generator) -> tuple[Rows | None, list[str]]:
     """The rows to use, and notes; None if there are too few combinations or layers."""
     notes = []
-    finite = np.ones(len(activations.cell), bool)
-    for values in activations.layers.values():
-        finite &= np.isfinite(values).all(axis=1)
+    every = [np.isfinite(values).all(axis=1) for values in activations.layers.values()]
+    finite = np.logical_and.reduce([np.ones(len(activations.cell), bool), *every])
     if not finite.all():
         notes.append(f"Left out, because their activations are not finite: {counted(int((~finite).sum()), 'row')}.")
     order = rng.permutation(np.flatnonzero(finite))
@@ -81,16 +79,15 @@ def rows_of(cells: Cells, activations: Activations, rng: np.random.Generator) ->
             layers[name] = _leading(taken)
         else:
             notes.append(f"Layer {name} is the same in all rows and was left out.")
-    reduced = [name for name, values in layers.items() if values.shape[1] < activations.layers[name].shape[1]]
-    if reduced:
+    if any(values.shape[1] < activations.layers[name].shape[1] for name, values in layers.items()):
         notes.append(
             f"Layers wider than {MOST_FEATURES} were reduced to the {MOST_FEATURES} directions in which they vary most."
         )
     present = np.unique(cell)
     if len(present) < FEWEST:
+        number = counted(len(present), "combination")
         notes.append(
-            f"There are activations of {counted(len(present), 'combination')}; {FEWEST} are needed to fit a probe on some and "
-            "to score it on others."
+            f"There are activations of {number}; {FEWEST} are needed to fit a probe on some and to score it on others."
         )
     if len(present) < FEWEST or not layers:
         return None, notes
@@ -138,18 +135,17 @@ def control_scores(
         ]
         members = [rows.member(question) for question in shuffled]
         right = [np.full((len(rows.cell), _width(question)), np.nan) for question in shuffled]
+        draws = np.arange(len(shuffled)).reshape(len(group), CONTROL_DRAWS).tolist()
         for fit, scored in _control_splits(rows, asked[group[0]]):
             probe = LinearProbe(
                 features[fit], [member[fit] for member in members], [question.exclusive for question in shuffled]
             )
-            for index, number in enumerate(group):
-                draws = range(index * CONTROL_DRAWS, (index + 1) * CONTROL_DRAWS)
-                outputs = probe.log_odds(features[scored], strengths[number], draws)
-                for draw, odds in zip(draws, outputs, strict=True):
+            for number, own in zip(group, draws, strict=True):
+                outputs = probe.log_odds(features[scored], strengths[number], own)
+                for draw, odds in zip(own, outputs, strict=True):
                     right[draw][scored] = shuffled[draw].answers(odds, members[draw][scored]).right
-        for index, number in enumerate(group):
-            draws = range(index * CONTROL_DRAWS, (index + 1) * CONTROL_DRAWS)
-            scores[number] = float(np.mean([_by_rows(rows, shuffled[draw], right[draw]) for draw in draws]))
+        for number, own in zip(group, draws, strict=True):
+            scores[number] = float(np.mean([_by_rows(rows, shuffled[draw], right[draw]) for draw in own]))
     return scores
 
 
@@ -179,7 +175,7 @@ def _by_rows(rows: Rows, question: Question, right: Float[np.ndarray, "row _"]) 
     known = np.full((len(question.cells), right.shape[1]), np.nan)
     cell = rows.cell[scored]
     known[np.searchsorted(question.cells, np.unique(cell))] = _means(right[scored], cell)
-    return question.balanced(known, np.ones(len(known), bool))
+    return question.balanced(known)
 
 
 def _scored(

@@ -11,20 +11,26 @@ import numpy as np
 import pandas as pd
 
 from recombine._html import card, listing, table
-from recombine.audit.embers.regression import INPUT, OUTPUT, fit_embers, shown_weights
+from recombine.audit.embers.regression import INPUT, OUTPUT, fit_embers
 from recombine.audit.wording import counted, estimate, shown
 from recombine.errors import BadInput
 from recombine.language.tasks import DECODE, ENCODE
-from recombine.stats.intervals import Interval
-from recombine.stats.logistic_mixed import MixedLogistic
-from recombine.stats.mixed import within_slope
-from recombine.stats.rule import Outcome, decide
-from recombine.stats.shares import clustered_share
-from recombine.stats.verdicts import Claim, Verdict, settle
+from recombine.stats import (
+    Claim,
+    Interval,
+    MixedLogistic,
+    Outcome,
+    Verdict,
+    clustered_share,
+    decide,
+    settle,
+    within_slope,
+)
 
 STUDY = "embers"
 FEWEST = 10
 """The fewest texts for a verdict."""
+TOO_FEW = f"{{}} texts; a verdict needs at least {FEWEST}"
 MARGIN = 0.05
 """Five points of accuracy."""
 
@@ -72,7 +78,7 @@ def _compared(name: str, part: pd.DataFrame, at: np.ndarray, beside: list[np.nda
     """The verdict on the weight of `at`, given `beside`, on accuracy within cells, with texts as clusters."""
     texts = int(part["group"].nunique())
     if texts < FEWEST:
-        return _open(name, texts, f"{texts} texts; a verdict needs at least {FEWEST}")
+        return _open(name, texts, TOO_FEW.format(texts))
     correct = part["correct"].to_numpy(dtype=float)
     if correct.min() == correct.max():
         word = "right" if correct.min() else "wrong"
@@ -94,7 +100,7 @@ def _weighed(
     if lacking := [column for column in needed if column not in fit.names]:
         return _open(name, fit.groups, f"the {lacking[0]} does not vary within tasks, or is unknown")
     if fit.groups < FEWEST:
-        return _open(name, fit.groups, f"{fit.groups} texts; a verdict needs at least {FEWEST}")
+        return _open(name, fit.groups, TOO_FEW.format(fit.groups))
     return _verdict(name, *of(fit), fit.groups)
 
 
@@ -150,16 +156,7 @@ class Embers:
 
     def record(self) -> dict[str, Any]:
         """The whole result as plain data, as the command prints it with `--json`."""
-        parts = {name: [dataclasses.asdict(part) for part in getattr(self, name)] for name in ("shares", "weights")}
-        return {
-            "items": self.items,
-            "texts": self.texts,
-            "right": dataclasses.asdict(self.right),
-            **parts,
-            "spread": self.spread,
-            "verdicts": [verdict.record() for verdict in self.verdicts],
-            "notes": list(self.notes),
-        }
+        return dataclasses.asdict(self) | {"verdicts": [verdict.record() for verdict in self.verdicts]}
 
     def __repr__(self) -> str:
         """A summary that fits a screen: the accuracy, the verdicts and the notes."""
@@ -194,12 +191,14 @@ def embers_findings(frame: pd.DataFrame) -> Embers:
         raise BadInput("There are no answers.", fix="ask the model first")
     frame = frame.reset_index(drop=True).assign(level=levels(frame))
     fit, notes = fit_embers(frame)
+    # All weights except the effects of tasks.
+    names = [] if fit is None else [name for name in fit.names if not name.startswith("task ")]
     return Embers(
         len(frame),
         int(frame["group"].nunique()),
         clustered_share(frame["correct"], frame["group"]),
         tuple(_shares(frame)),
-        () if fit is None else tuple(Weight(name, fit.interval(name)) for name in shown_weights(fit)),
+        () if fit is None else tuple(Weight(name, fit.interval(name)) for name in names),
         math.nan if fit is None else fit.spread,
         embers_verdicts(frame, fit),
         (*notes, *_uneven(frame)),
@@ -217,12 +216,9 @@ def levels(frame: pd.DataFrame) -> list[str]:
         column = "input_logprob" if task == ENCODE else "output_logprob"
         values = frame[column].to_numpy(dtype=float)
         here = (tasks == task) & np.isfinite(values)
-        if not here.any():
-            continue
-        low, high = np.quantile(values[here], [1 / 3, 2 / 3])
+        low, high = np.quantile(values[here], [1 / 3, 2 / 3]) if here.any() else (0.0, 0.0)
         if high > low:
-            named = np.where(values >= high, "high", np.where(values <= low, "low", "medium"))
-            level[here] = named[here]
+            level[here] = np.select([values >= high, values <= low], ["high", "low"], "medium")[here]
     return [str(name) for name in level]
 
 

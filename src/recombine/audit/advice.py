@@ -29,7 +29,8 @@ def advise(evidence: Evidence) -> tuple[Advice, ...]:
     Returns:
         The advice of the rules that apply, most useful first.
     """
-    return tuple(Advice(name, *said) for name, rule in RULES.items() if (said := rule(evidence)) is not None)
+    said = {name: rule(evidence) for name, rule in RULES.items()}
+    return tuple(Advice(name, says[0], says[1], *says[2:]) for name, says in said.items() if says is not None)
 
 
 def _part_not_learned(evidence: Evidence) -> Said | None:

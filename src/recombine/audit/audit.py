@@ -87,14 +87,7 @@ def read(
 ) -> tuple[Cells, Activations | None]:
     """Read a table into combinations, and the activations of its rows if there are any.
 
-    Args:
-        source: The table.
-        activations: A file (safetensors, npz) or a mapping from layers to arrays.
-        progress: Called with each stage.
-        columns: The other arguments of `read_cells`.
-
-    Returns:
-        The combinations, and the activations or None.
+    The arguments are those of `audit_table`; `columns` are passed to `read_cells`.
     """
     from recombine.audit.reading.read import read_cells, read_rows
 
@@ -161,7 +154,7 @@ def _score(
     support: SupportFinding | None,
     activations: Activations | None,
     seed: int,
-    report: OnProgress,
+    say: OnProgress,
 ) -> ScoreFinding:
     from recombine.audit.crossed.parts import parts_or_combination
 
@@ -169,22 +162,22 @@ def _score(
     scored = cells.evaluated & np.isfinite(cells.mean[:, index])
     if not scored.any():
         raise BadInput(f"No combination has the score {name!r}.", fix="name a column that has numbers")
-    report(f"{name}: trained and held-out combinations")
+    say(f"{name}: trained and held-out combinations")
     overall = mean_score(cells.mean[scored, index], binary=cells.binary[index])
     gap = gap_finding(cells, index)
     stage = f"{name}: parts or combination"
-    report(stage)
-    parts = parts_or_combination(cells, index, seed=seed, progress=functools.partial(report, stage))
+    say(stage)
+    parts = parts_or_combination(cells, index, seed=seed, progress=functools.partial(say, stage))
     inside = None
     if activations is not None:
         from recombine.audit.decodability.probing import decodability
 
         stage = f"{name}: what the activations hold"
-        report(stage)
+        say(stage)
         inside = decodability(
-            cells, activations, index, strata=stratum_of(cells), seed=seed, progress=functools.partial(report, stage)
+            cells, activations, index, strata=stratum_of(cells), seed=seed, progress=functools.partial(say, stage)
         )
-    report(f"{name}: what to do")
+    say(f"{name}: what to do")
     advice = advise(Evidence(cells, index, support, gap, parts, overall, seed))
     rows = int(cells.count[scored].sum())
     return ScoreFinding(name, rows, overall, gap, parts, inside, advice, _lowest(cells, index))

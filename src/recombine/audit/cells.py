@@ -14,6 +14,8 @@ from recombine.errors import BadInput
 
 NOTHING = -1
 """Marks an empty slot."""
+Chosen = Bool[np.ndarray, " cell"]
+"""Which combinations are meant."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,6 +120,6 @@ class Activations:
         wrong = {name: shape for name, shape in shapes.items() if len(shape) != 2 or shape[0] != len(self.cell)}
         if wrong:
             raise BadInput(
-                f"Activations need one row of features for each of the {len(self.cell)} rows of the table, got {wrong}.",
+                f"Activations need one row of features for each of the {len(self.cell)} rows, got the shapes {wrong}.",
                 fix="give one array per layer with the rows in the table's order; flatten or average other axes",
             )

@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from recombine.audit.atoms import Atoms, atoms_of
-from recombine.audit.cells import NOTHING, Cells
+from recombine.audit.cells import NOTHING, Cells, Chosen
 from recombine.audit.findings import SupportFinding
 from recombine.audit.wording import counted, decimal, listed, percent, short
 
@@ -19,6 +19,10 @@ SHOWN = 20
 """How many unmet pairs the finding lists; `unmet_pairs` has all."""
 
 STRENGTHS = (1, 2, 3)
+
+
+PartScores = Float[np.ndarray, " constituent"]
+PartCounts = Int[np.ndarray, " constituent"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,14 +37,7 @@ class Unmet:
 
 
 def support_finding(cells: Cells) -> SupportFinding | None:
-    """What the training combinations cover of the evaluated ones.
-
-    Args:
-        cells: The combinations, with `trained`.
-
-    Returns:
-        Unseen values, unmet pairs, groups and shares, with sentences; None if the training combinations are unknown.
-    """
+    """What training covers of the evaluated combinations; None if the training combinations are unknown."""
     if cells.trained is None:
         return None
     atoms, labels = atoms_of(cells), cells.labels
@@ -69,9 +66,7 @@ def unseen_parts(cells: Cells) -> Int[np.ndarray, " n"]:
     return unseen[np.lexsort((unseen, scores))]
 
 
-def part_scores(
-    cells: Cells, score: int, chosen: Bool[np.ndarray, " cell"]
-) -> tuple[Float[np.ndarray, " constituent"], Int[np.ndarray, " constituent"]]:
+def part_scores(cells: Cells, score: int, chosen: Chosen) -> tuple[PartScores, PartCounts]:
     """For each constituent: the mean score of the chosen combinations that hold it, and their number."""
     parts, values = part_values(cells, score, chosen)
     count = np.bincount(parts, minlength=cells.width)
@@ -79,9 +74,7 @@ def part_scores(
         return np.bincount(parts, weights=values, minlength=cells.width) / count, count
 
 
-def part_values(
-    cells: Cells, score: int, chosen: Bool[np.ndarray, " cell"]
-) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+def part_values(cells: Cells, score: int, chosen: Chosen) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """The constituents of the chosen combinations with the combinations' scores. One in two roles counts once."""
     parts = np.sort(cells.constituents[chosen], axis=1)
     fresh = parts != NOTHING
@@ -119,9 +112,7 @@ def connected(rows: Int[np.ndarray, "row slot"], width: int) -> Int[np.ndarray, 
     return np.unique(label, return_inverse=True)[1]
 
 
-def set_difference(
-    atoms: Atoms, trained: Bool[np.ndarray, " cell"], evaluated: Bool[np.ndarray, " cell"]
-) -> tuple[dict[int, float], tuple[int, ...]]:
+def set_difference(atoms: Atoms, trained: Chosen, evaluated: Chosen) -> tuple[dict[int, float], tuple[int, ...]]:
     """The share of t-way interactions in the evaluated combinations that training lacks (Lanus et al. 2021).
 
     Only interactions that occur are listed, never those of the whole space. Also returns the strengths that were left out
@@ -166,7 +157,7 @@ def holds_doubles(cells: Cells) -> bool:
     return bool(((parts[:, 1:] == parts[:, :-1]) & (parts[:, 1:] != NOTHING)).any())
 
 
-def _parts_in(cells: Cells, chosen: Bool[np.ndarray, " cell"]) -> Bool[np.ndarray, " constituent"]:
+def _parts_in(cells: Cells, chosen: Chosen) -> Bool[np.ndarray, " constituent"]:
     occurs = np.zeros(cells.width, dtype=bool)
     held = cells.constituents[chosen]
     occurs[held[held != NOTHING]] = True

@@ -6,11 +6,10 @@ import dataclasses
 import functools
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 from scipy import special
 
-from recombine.audit.cells import Cells
-from recombine.audit.coverage import part_scores, part_values
+from recombine.audit.cells import Cells, Chosen
+from recombine.audit.coverage import PartCounts, PartScores, part_scores, part_values
 from recombine.audit.findings import GapFinding, PartsFinding, Stratum, SupportFinding
 from recombine.audit.space import planned
 from recombine.audit.strata import MET, TRAINED, UNMET, between
@@ -43,7 +42,7 @@ class Evidence:
     seed: int = 0
 
     @functools.cached_property
-    def scored(self) -> Bool[np.ndarray, " cell"]:
+    def scored(self) -> Chosen:
         """Which combinations have this score."""
         return self.cells.evaluated & np.isfinite(self.cells.mean[:, self.score])
 
@@ -123,13 +122,7 @@ class Evidence:
         return sorted(low, key=lambda value: value[1])
 
 
-def _p_low(
-    cells: Cells,
-    score: int,
-    chosen: Bool[np.ndarray, " cell"],
-    mean: Float[np.ndarray, " constituent"],
-    count: Int[np.ndarray, " constituent"],
-) -> Float[np.ndarray, " constituent"]:
+def _p_low(cells: Cells, score: int, chosen: Chosen, mean: PartScores, count: PartCounts) -> PartScores:
     """For each value, the p value of the hypothesis that its mean is at least `LOW`."""
     number, values = part_values(cells, score, chosen)
     squares = np.bincount(number, weights=(values - mean[number]) ** 2, minlength=cells.width)

@@ -8,9 +8,9 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 
-from recombine.audit.cells import NOTHING, Cells, Factor
+from recombine.audit.cells import NOTHING, Cells, Chosen, Factor
 from recombine.audit.coverage import holds_doubles, training_groups
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Planned:
     offsets: Int[np.ndarray, " slot"]
     """For each slot, what to add to a constituent's number in the table to get its number in the space."""
 
-    def rows(self, chosen: Bool[np.ndarray, " cell"]) -> Int[np.ndarray, "n slots"]:
+    def rows(self, chosen: Chosen) -> Int[np.ndarray, "n slots"]:
         """The chosen combinations as rows, without those that have an empty slot."""
         parts = self.cells.constituents[chosen]
         rows = np.sort(np.where(parts == NOTHING, self.space.width, parts + self.offsets), axis=1).astype(np.int32)
@@ -60,8 +60,8 @@ class Planned:
         from recombine.supports.covering import cover
 
         assert self.cells.trained is not None
-        already, options = self.rows(self.cells.trained), {"strength": strength, "number": number, "seed": seed}
-        design = cover(self.space, already=already, forbidden=self.forbidden, **options)
+        already, forbidden = self.rows(self.cells.trained), self.forbidden
+        design = cover(self.space, strength=strength, number=number, already=already, forbidden=forbidden, seed=seed)
         slots = [(place, factor) for factor in self.cells.factors for place in factor.slots]
         named = [f"{place}={value}" for place, factor in slots for value in factor.values]
         useful = design.rows[design.gained > 0].tolist()
@@ -69,14 +69,7 @@ class Planned:
 
 
 def planned(cells: Cells) -> Planned | None:
-    """The table's space, if data can be planned for it.
-
-    Args:
-        cells: The combinations.
-
-    Returns:
-        A space with one value per slot, or of subsets of one set; None for other tables and for very large spaces.
-    """
+    """The table's space: one value per slot, or subsets of one set; None for other tables and very large spaces."""
     from recombine.spaces.product import ProductSpace
     from recombine.spaces.subset import SubsetSpace
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from scipy import sparse, special
 from scipy.sparse.linalg import lsmr
 
 from recombine.audit.atoms import atoms_of
-from recombine.audit.cells import Cells
+from recombine.audit.cells import Cells, Chosen
 from recombine.audit.coverage import unseen_parts
 from recombine.audit.crossed.design import design_among
 from recombine.audit.findings import GapFinding, Stratum
@@ -25,14 +25,7 @@ STRATA = (TRAINED, MET, UNMET, UNSEEN)
 
 
 def stratum_of(cells: Cells) -> tuple[str, ...] | None:
-    """The stratum of each combination by what training covers of it.
-
-    Args:
-        cells: The combinations.
-
-    Returns:
-        One of `STRATA` for each combination, or None if the training combinations are unknown.
-    """
+    """The one of `STRATA` that each combination is in; None if the training combinations are unknown."""
     if cells.trained is None:
         return None
     atoms = atoms_of(cells)
@@ -47,10 +40,6 @@ def mean_score(values: Float[np.ndarray, " n"], *, binary: bool) -> Interval | N
 
     The interval of a binary score stays between 0 and 1. If all combinations have the mean 0 or 1, the t interval would
     have no width; then it is Wilson's, with a combination as the unit.
-
-    Args:
-        values: The mean score of each combination.
-        binary: Whether the score is 0 or 1 in each row.
     """
     count = len(values)
     if count < 2:
@@ -93,12 +82,7 @@ def raw_gap(first: Float[np.ndarray, " n"], second: Float[np.ndarray, " m"], *, 
 def gap_finding(cells: Cells, score: int) -> GapFinding | None:
     """Trained against held-out combinations: by stratum, raw, and with constituents held constant.
 
-    Args:
-        cells: The combinations.
-        score: The index of the score.
-
-    Returns:
-        The finding, or None if the training combinations are unknown.
+    None if the training combinations are unknown.
     """
     names = stratum_of(cells)
     if names is None or cells.trained is None:
@@ -151,29 +135,19 @@ FULL = 1 - 1e-8
 """A combination with this leverage is fitted exactly, so it carries no information about the error."""
 
 
-def adjusted_gap(
-    cells: Cells, score: int, first: Bool[np.ndarray, " cell"], second: Bool[np.ndarray, " cell"]
-) -> tuple[Interval | None, str]:
+def adjusted_gap(cells: Cells, score: int, first: Chosen, second: Chosen) -> tuple[Interval | None, str]:
     """The mean of `first` minus that of `second`, with an effect for each value in each slot.
 
     Least squares over combinations with equal weights. The interval is robust to unequal variances (HC3; HC1 with very
     many values) and uses the t distribution. A value that occurs in only one of the groups carries no information.
-
-    Args:
-        cells: The combinations.
-        score: The index of the score.
-        first: The combinations of the first group.
-        second: The combinations of the second group.
-
-    Returns:
-        The difference and an empty text, or None and the reason.
+    If the difference cannot be adjusted, it is None, and the text says why.
     """
     chosen = first | second
     values = cells.mean[chosen, score]
     group = first[chosen].astype(float)
-    indicators = design_among(cells, chosen).matrix
-    design = sparse.csr_matrix(sparse.hstack([indicators, np.ones((len(values), 1))]))
-    columns = design.shape[1]
+    indicators = design_among(cells, chosen)
+    design = sparse.csr_matrix(sparse.hstack([indicators.matrix, np.ones((len(values), 1))]))
+    columns = len(indicators.slot) + 1
     if columns <= DENSE:
         basis, leverage, rank = _factored(design)
         residuals = [vector - basis @ (basis.T @ vector) for vector in (group, values)]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from recombine.audit.atoms import atoms_of
-from recombine.audit.cells import NOTHING, Cells
+from recombine.audit.cells import Cells
 from recombine.audit.coverage import part_scores, unmet_pairs
 from recombine.audit.findings import Audit
 from recombine.audit.strata import stratum_of
@@ -41,11 +41,7 @@ def _combinations(cells: Cells) -> pd.DataFrame:
     columns: dict[str, Any] = {}
     for place in dict.fromkeys(cells.slots):
         slots = [slot for slot, other in enumerate(cells.slots) if other == place]
-        column = words[:, slots[0]]
-        if len(slots) > 1:
-            held = cells.constituents[:, slots] != NOTHING
-            column = ["; ".join(row[full]) for row, full in zip(words[:, slots], held, strict=True)]
-        columns[place] = column
+        columns[place] = ["; ".join(filter(None, row)) for row in words[:, slots]]  # Empty slots hold no text.
     if cells.trained is not None:
         columns |= {"trained": cells.trained, "stratum": stratum_of(cells)}
     columns["rows"] = cells.count

@@ -211,8 +211,14 @@ class ChatEndpoint:
 
 def address(url: str, key_variable: str) -> str:
     """The address of an endpoint without its query and last slash. Raise `BadInput` if it is invalid or contains a key."""
-    parts = _parts(url)
-    if parts is None:
+    try:
+        parts = urllib.parse.urlsplit(url)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        # The library refuses other characters, and repeats the query in its error.
+        valid = valid and url.isprintable() and " " not in url and (parts.path + parts.query).isascii()
+    except ValueError:  # An open bracket, or a port that is not a number.
+        parts, valid = urllib.parse.urlsplit(""), False
+    if not valid:
         raise BadInput(
             f"The endpoint {url.partition('?')[0]!r} is not a valid address.",
             fix="write the whole address: https://host/v1 or http://...",
@@ -220,17 +226,6 @@ def address(url: str, key_variable: str) -> str:
     if parts.username or parts.password:
         raise BadInput("The address contains a user name or a key.", fix=f"put the key into {key_variable}")
     return urllib.parse.urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
-
-
-def _parts(url: str) -> urllib.parse.SplitResult | None:
-    try:
-        parts = urllib.parse.urlsplit(url)
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        # The library refuses other characters, and repeats the query in its error.
-        valid = valid and url.isprintable() and " " not in url and (parts.path + parts.query).isascii()
-    except ValueError:  # An open bracket, or a port that is not a number.
-        return None
-    return parts if valid else None
 
 
 def _read(reply: http.client.HTTPResponse, end: float) -> bytes:
@@ -266,11 +261,9 @@ def _query(url: str) -> tuple[str, str, list[str]]:
     shown, hidden = [], []
     for part in filter(None, query.split("&")):
         name, sign, value = part.partition("=")
-        if name.lower() in PUBLIC_PARAMETERS and sign:
-            shown.append(part)
-        else:
-            shown.append(f"{name}=[hidden]" if sign else "[hidden]")
-            hidden += [value, urllib.parse.unquote_plus(value)] if sign else [part]
+        public = bool(sign) and name.lower() in PUBLIC_PARAMETERS
+        shown.append(part if public else f"{name}=[hidden]" if sign else "[hidden]")
+        hidden += [] if public else [value, urllib.parse.unquote_plus(value)] if sign else [part]
     return query, "&".join(shown), hidden
 
 

@@ -62,11 +62,7 @@ class ImageFolder:
         return (self.path / "prompts" / prompt / MANIFEST).is_file()
 
     def write(
-        self,
-        prompt: str,
-        record: Mapping[str, Any],
-        images: Sequence[Any],
-        arrays: Mapping[str, Float[np.ndarray, "image _"]],
+        self, prompt: str, record: Mapping[str, Any], images: Sequence[Any], arrays: Mapping[str, np.ndarray]
     ) -> None:
         """Write the images of a prompt (Pillow images) with the activations of the pipeline."""
         from safetensors.numpy import save_file

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import inspect
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -85,30 +86,23 @@ class Recorder:
 
         return take
 
-    def encoder(self, name: str) -> Any:
-        """The hook of a text encoder."""
-
-        def take(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-            self.encoded.setdefault(name, []).append(_encoded(args, kwargs, output))
-
-        return take
+    def encoder(self, name: str, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+        """The hook of the text encoder with a name."""
+        self.encoded.setdefault(name, []).append(_encoded(args, kwargs, output))
 
 
 @contextlib.contextmanager
 def recording(loaded: LoadedPipeline, blocks: Mapping[str, torch.nn.Module]) -> Iterator[Recorder]:
     """Install the hooks, and remove them at the end of the context."""
     recorder = Recorder(loaded.network)
-    encoders = {
-        name: part
-        for name, part in loaded.pipe.components.items()
-        if name.startswith(ENCODER) and callable(getattr(part, "register_forward_hook", None))
-    }
     with contextlib.ExitStack() as hooks:
         hooks.callback(loaded.network.register_forward_pre_hook(recorder.begin, with_kwargs=True).remove)
         for name, block in blocks.items():
             hooks.callback(block.register_forward_hook(recorder.block(name, block), with_kwargs=True).remove)
-        for name, part in encoders.items():
-            hooks.callback(part.register_forward_hook(recorder.encoder(name), with_kwargs=True).remove)
+        for name, part in loaded.pipe.components.items():
+            if name.startswith(ENCODER) and callable(getattr(part, "register_forward_hook", None)):
+                hook = functools.partial(recorder.encoder, name)
+                hooks.callback(part.register_forward_hook(hook, with_kwargs=True).remove)
         yield recorder
 
 
@@ -170,29 +164,19 @@ def _tensors(value: Any) -> list[torch.Tensor]:
 
 
 def find_blocks(network: torch.nn.Module, most: int = MOST_BLOCKS) -> dict[str, torch.nn.Module]:
-    """The blocks of a denoising network by name, in the order of the computation.
-
-    Args:
-        network: A U-Net (down, mid and up blocks) or a transformer (lists of blocks).
-        most: Largest number of blocks.
-
-    Returns:
-        The blocks by name.
-    """
+    """The blocks of a U-Net (down, mid and up) or of a transformer (lists of blocks), in the computation's order."""
     from torch import nn
 
-    blocks: dict[str, nn.Module] = {}
-    if hasattr(network, "down_blocks") and hasattr(network, "up_blocks"):
-        for name in ("down_blocks", "mid_block", "up_blocks"):
-            part = getattr(network, name, None)
-            if isinstance(part, nn.ModuleList):
-                blocks |= {f"{name}.{index}": block for index, block in enumerate(part)}
-            elif isinstance(part, nn.Module):
-                blocks[name] = part
+    parts = dict(network.named_children())
+    if "down_blocks" in parts and "up_blocks" in parts:
+        parts = {name: parts[name] for name in ("down_blocks", "mid_block", "up_blocks") if name in parts}
     else:
-        for name, part in network.named_children():
-            if isinstance(part, nn.ModuleList) and all(any(block.children()) for block in part):
-                blocks |= {f"{name}.{index}": block for index, block in enumerate(part)}
+        lists = {name: part for name, part in parts.items() if isinstance(part, nn.ModuleList)}
+        parts = {name: part for name, part in lists.items() if all(any(block.children()) for block in part)}
+    blocks: dict[str, nn.Module] = {}
+    for name, part in parts.items():
+        listed = isinstance(part, nn.ModuleList)
+        blocks |= {f"{name}.{index}": block for index, block in enumerate(part)} if listed else {name: part}
     if not blocks:
         raise BadInput(
             f"{type(network).__name__} has no blocks: neither down, mid and up blocks nor a list of blocks.",
@@ -232,15 +216,7 @@ class Conditioning:
 def find_conditioning(recorder: Recorder, prompts: tuple[str, str], call: Any) -> Conditioning:
     """Compare two prompts with the same noise. Inputs that differ at the first step contain the prompt.
 
-    The first prompt with other noise then shows which blocks see the image.
-
-    Args:
-        recorder: Records the calls of the network.
-        prompts: Two different prompts.
-        call: `call(prompt, steps, seed)` generates one image.
-
-    Returns:
-        The rows that contain the prompt.
+    The first prompt with other noise then shows which blocks see the image. `call(prompt, steps, seed)` generates one.
     """
     seen = []
     recorder.keep_inputs = True
@@ -277,8 +253,7 @@ def _still(first: list[Call], second: list[Call]) -> frozenset[str]:
     same: dict[str, bool] = {}
     for a, b in zip(first, second, strict=False):
         for name in a.pooled.keys() & b.pooled.keys():
-            x, y = a.pooled[name], b.pooled[name]
-            same[name] = same.get(name, True) and x.shape == y.shape and bool((x == y).all())
+            same[name] = same.get(name, True) and a.pooled[name].equal(b.pooled[name])
     if same and all(same.values()):
         raise BadInput(
             "No block of the network changes with the noise: none of them sees the image.",

@@ -160,12 +160,12 @@ def _points(data: RecordedSet, probed: ProbeResults) -> tuple[CombinationFinding
     frequency = np.log(np.bincount(parts.ravel())[parts] / len(data.prompts)).mean(1)
     # By combination: decodability, from the text alone, frequency, success.
     numbers = zip(probed.log_probability, probed.from_text, frequency, data.cells.mean[:, 0], strict=True)
-    return tuple(
-        CombinationFinding(
-            *(prompt.name, prompt.text, *map(float, row)), prompt.fold, prompt.fold != VALIDATION, prompt.combination
-        )
-        for prompt, row in zip(data.prompts, numbers, strict=True)
-    )
+    points = []
+    for prompt, row in zip(data.prompts, numbers, strict=True):
+        decoded, from_text, often, success = map(float, row)
+        split = (prompt.fold, prompt.fold != VALIDATION, prompt.combination)
+        points.append(CombinationFinding(prompt.name, prompt.text, decoded, from_text, often, success, *split))
+    return tuple(points)
 
 
 def _concepts(data: RecordedSet, probed: ProbeResults, right: list[np.ndarray]) -> tuple[ConceptFinding, ...]:
@@ -173,11 +173,10 @@ def _concepts(data: RecordedSet, probed: ProbeResults, right: list[np.ndarray]) 
     shares: dict[tuple[str, str], list[float]] = {}
     images: Counter[tuple[str, str]] = Counter()
     for prompt, values in zip(data.prompts, right, strict=True):
-        for index, question in enumerate(prompt.questions):
-            if len(values):
-                key = question.place, question.concept
-                shares.setdefault(key, []).append(float(values[:, index].mean()))
-                images[key] += len(values)
+        for index, question in enumerate(prompt.questions if len(values) else ()):
+            key = question.place, question.concept
+            shares.setdefault(key, []).append(float(values[:, index].mean()))
+            images[key] += len(values)
     findings = []
     for number, key in enumerate((factor.name, value) for factor in data.cells.factors for value in factor.values):
         prompts = int((data.cells.constituents == number).any(1).sum())

@@ -16,9 +16,7 @@ from recombine.audit.decodability.questions import Answers, Question, questions
 from recombine.pipelines.findings import PlaceFinding, SiteFinding
 from recombine.pipelines.prompts.drawing import FOLDS, TEST, VALIDATION
 from recombine.pipelines.recorded_set import RecordedSet
-from recombine.stats.intervals import LEVEL, Interval
-from recombine.stats.logistic import logistic_weights
-from recombine.stats.prediction import wilson
+from recombine.stats import LEVEL, Interval, logistic_weights, wilson
 
 STRENGTHS = (1e-3, 1e-2, 1e-1, 1.0)
 """Penalties on squared weights, for features of unit variance and a mean loss. Validation prompts choose one."""
@@ -128,16 +126,9 @@ class ProbeResults:
 def probe_concepts(recorded: RecordedSet, seed: int, on: Callable[[float], None]) -> ProbeResults:
     """Choose a site for each slot on validation prompts, score it on test prompts, then decode every combination.
 
-    Args:
-        recorded: The images of one set with their activations.
-        seed: The seed of the control task.
-        on: Called with the fraction of sites done.
-
-    Returns:
-        The scores of sites, slots and combinations.
+    The seed is that of the control task. `on` is called with the fraction of sites done.
     """
     count = len(recorded.prompts)
-    nothing = np.full(count, np.nan)
     asked, notes = questions(recorded.cells, np.ones(count, bool))
     finite = recorded.finite
     if not finite.all():
@@ -145,6 +136,7 @@ def probe_concepts(recorded: RecordedSet, seed: int, on: Callable[[float], None]
     fold = recorded.fold[np.unique(recorded.cell[finite])]
     if not asked or not all((fold == number).any() for number in range(FOLDS)):
         notes.append("There are too few prompts to fit, choose and score probes on different prompts.")
+        nothing = np.full(count, np.nan)
         return ProbeResults((), (), nothing, nothing, {}, tuple(notes))
     # Scores of all questions, by site.
     sites: list[list[SiteScore]] = []
@@ -160,18 +152,19 @@ def probe_concepts(recorded: RecordedSet, seed: int, on: Callable[[float], None]
             notes.append(f"{encoder} has activations that are not numbers and is left out.")
             continue
         texts.append([_site_score(recorded, question, features, encoder, "") for question in asked])
-    places, own, rival, recall = [], [], [], {}
+    places, recall = [], {}
+    own, rival = np.full((2, len(asked), count), np.nan)
     for index, question in enumerate(asked):
         best = max((scores[index] for scores in sites), key=lambda site: site.validation)
         text_site = max((scores[index] for scores in texts), key=lambda site: site.validation, default=None)
         places.append(_place(recorded, question, best, text_site, seed))
         features = recorded.features(best.block, best.time)
         answers = _crossed(recorded, question, features, best.strength)
-        own.append(_by_cell(question, answers, count))
+        own[index, question.cells] = question.by_combination(answers.sure)
         recall |= _recall(recorded, question, answers)
         if text_site is not None:
             from_text = _crossed(recorded, question, recorded.encoded(text_site.block), text_site.strength)
-            rival.append(_by_cell(question, from_text, count))
+            rival[index, question.cells] = question.by_combination(from_text.sure)
     findings = tuple(
         SiteFinding(site.block, site.time, question.place, site.validation[0], site.test)
         for question, scores in zip(asked, zip(*sites, strict=True), strict=True)
@@ -179,7 +172,7 @@ def probe_concepts(recorded: RecordedSet, seed: int, on: Callable[[float], None]
     )
     if not recorded.encoders:
         notes.append("No text encoder was recorded, so it cannot be compared.")
-    return ProbeResults(findings, tuple(places), _mean(own, nothing), _mean(rival, nothing), recall, tuple(notes))
+    return ProbeResults(findings, tuple(places), _mean(own), _mean(rival), recall, tuple(notes))
 
 
 def _site_score(recorded: RecordedSet, question: Question, features: Features, block: str, time: str) -> SiteScore:
@@ -263,12 +256,6 @@ def _interval(test: Bool[np.ndarray, " asked"], share: float) -> Interval:
     return Interval(share, *wilson(share, trials), trials, LEVEL, "wilson, over test prompts")
 
 
-def _by_cell(question: Question, answers: Answers, count: int) -> Float[np.ndarray, " cell"]:
-    by_cell = np.full(count, np.nan)
-    by_cell[question.cells] = question.by_combination(answers.sure)
-    return by_cell
-
-
 def _recall(recorded: RecordedSet, question: Question, answers: Answers) -> dict[tuple[str, int], float]:
     """The share of the combinations with each value in which the value was decoded."""
     slots = [index for index, name in enumerate(recorded.cells.slots) if name == question.place]
@@ -283,9 +270,8 @@ def _recall(recorded: RecordedSet, question: Question, answers: Answers) -> dict
     return recall
 
 
-def _mean(parts: list[Float[np.ndarray, " cell"]], nothing: Float[np.ndarray, " cell"]) -> np.ndarray:
+def _mean(values: Float[np.ndarray, "slot cell"]) -> Float[np.ndarray, " cell"]:
     """The mean over slots, without missing values."""
-    values = np.stack(parts) if parts else nothing[None]
     known = np.isfinite(values)
     total = np.where(known, values, 0).sum(0)
     return np.where(known.any(0), total / np.maximum(known.sum(0), 1), np.nan)

@@ -12,9 +12,8 @@ from scipy import special
 from recombine.audit.wording import counted
 from recombine.errors import BadInput
 from recombine.pipelines.findings import CombinationFinding, Joint, Relation
+from recombine.stats import LEVEL, Interval, ranks_within, t_interval
 from recombine.stats.columns import less_group_means
-from recombine.stats.intervals import LEVEL, Interval, t_interval
-from recombine.stats.rank import ranks_within
 
 FEWEST = 10
 """Fewest combinations for a relation."""
@@ -23,6 +22,9 @@ FREQUENCY = "frequency of the concepts"
 PARTS = "concepts themselves"
 ALL = "all"
 Column = Float[np.ndarray, " n"]
+Group = Int[np.ndarray, " n"]
+Holds = Bool[np.ndarray, "n concept"]
+Effects = Float[np.ndarray, "n effect"]
 OBSERVED = "Decodability was not varied in an experiment, so this is no evidence of a cause."
 
 
@@ -31,12 +33,6 @@ def relate(points: Mapping[str, Sequence[CombinationFinding]]) -> Relation:
 
     Probes of different folds differ in confidence, so combinations are compared within their set and fold. The last rival
     is a separate effect of each concept: the rest is about combinations and not about their parts.
-
-    Args:
-        points: The combinations of each set.
-
-    Returns:
-        The correlations with their intervals, and a verdict in words.
     """
     used = [
         (name, point)
@@ -60,7 +56,7 @@ def relate(points: Mapping[str, Sequence[CombinationFinding]]) -> Relation:
     holds = held_concepts([point.concepts for _, point in used])
     parts = _effects(holds, group)
 
-    def rank(what: str, *columns: Column, parts: Float[np.ndarray, "n effect"] | None = None) -> Interval | None:
+    def rank(what: str, *columns: Column, parts: Effects | None = None) -> Interval | None:
         try:
             return shared_rank(np.stack([columns[0], success, *columns[1:]]), group, holds, parts)
         except BadInput as error:
@@ -85,7 +81,7 @@ def relate(points: Mapping[str, Sequence[CombinationFinding]]) -> Relation:
     )
 
 
-def _refusal(success: Float[np.ndarray, " n"], group: Int[np.ndarray, " n"]) -> str:
+def _refusal(success: Column, group: Group) -> str:
     """Why nothing can be related; empty if something can."""
     if len(success) < FEWEST:
         number = counted(len(success), "prompt")
@@ -98,15 +94,11 @@ def _refusal(success: Float[np.ndarray, " n"], group: Int[np.ndarray, " n"]) -> 
     return f"Nothing to relate: {known.get(success[0], 'all prompts succeed equally often')}."
 
 
-def _effects(
-    holds: Bool[np.ndarray, "n concept"], group: Int[np.ndarray, " n"]
-) -> Float[np.ndarray, "n effect"] | None:
+def _effects(holds: Holds, group: Group) -> Effects | None:
     """One column per concept of each set; None if too few degrees of freedom are left."""
-    columns = [
-        holds[:, concept] & (group == number) for number in np.unique(group) for concept in range(holds.shape[1])
-    ]
-    effects = np.array([column for column in columns if column.any()], dtype=float).T
-    sets = np.stack([group == number for number in np.unique(group)], axis=1).astype(float)
+    sets = (group[:, None] == np.unique(group)).astype(float)
+    columns = [holds[:, concept] * own for own in sets.T for concept in range(holds.shape[1])]
+    effects = np.array([column for column in columns if column.any()]).T
     free = len(group) - int(np.linalg.matrix_rank(np.hstack([effects, sets])))
     return effects if free >= FEWEST else None
 
@@ -140,13 +132,8 @@ def _in_words(interval: Interval) -> str:
 def joint_and_product(right: Sequence[np.ndarray], labels: Sequence[Sequence[str]]) -> Joint | None:
     """Joint success of the concepts of a combination, minus the product of their success rates elsewhere.
 
-    Args:
-        right: For each combination an array (image, concept): the image shows the concept.
-        labels: The names of the concepts of each combination.
-
-    Returns:
-        The comparison, or None if there are too few combinations. The rate of a concept comes from all *other*
-        combinations, so that a combination does not predict itself.
+    `right` says for each combination (image, concept) whether the image shows the concept. The rate of a concept comes
+    from all *other* combinations, so that a combination does not predict itself. None if there are too few.
     """
     sums: dict[str, list[float]] = {}
     for values, names in zip(right, labels, strict=True):
@@ -171,10 +158,7 @@ def joint_and_product(right: Sequence[np.ndarray], labels: Sequence[Sequence[str
 
 
 def shared_rank(
-    columns: Float[np.ndarray, "column n"],
-    group: Int[np.ndarray, " n"],
-    holds: Bool[np.ndarray, "n concept"],
-    held: Float[np.ndarray, "n effect"] | None = None,
+    columns: Float[np.ndarray, "column n"], group: Group, holds: Holds, held: Effects | None = None
 ) -> Interval:
     """Spearman's partial correlation within groups, with a jackknife over concepts.
 
@@ -213,19 +197,14 @@ def shared_rank(
     return Interval(estimate, low, high, count, LEVEL, "jackknife over concepts")
 
 
-def held_concepts(concepts: Sequence[Sequence[str]]) -> Bool[np.ndarray, "n concept"]:
+def held_concepts(concepts: Sequence[Sequence[str]]) -> Holds:
     """Which combination contains which concept. A combination without concepts counts as its own concept."""
     named = [tuple(names) or (f"{index}",) for index, names in enumerate(concepts)]
-    known = {name: index for index, name in enumerate(dict.fromkeys(name for names in named for name in names))}
-    holds = np.zeros((len(named), len(known)), bool)
-    for row, names in enumerate(named):
-        holds[row, [known[name] for name in names]] = True
-    return holds
+    known = dict.fromkeys(name for names in named for name in names)
+    return np.array([[name in names for name in known] for names in named], bool).reshape(len(named), len(known))
 
 
-def _correlation(
-    columns: Float[np.ndarray, "column n"], group: Int[np.ndarray, " n"], effects: Float[np.ndarray, "n effect"]
-) -> float:
+def _correlation(columns: Float[np.ndarray, "column n"], group: Group, effects: Effects) -> float:
     """NaN if one of the two does not vary after the others are controlled for."""
     if not len(group):
         return math.nan

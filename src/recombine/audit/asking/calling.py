@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -21,29 +21,21 @@ Call = Callable[[list[Any]], tuple[list[Any], Layers]]
 """From inputs to one output per input, and to one row of activations per input for each layer."""
 
 
-class ModelCall(NamedTuple):
-    """A model that is ready to be called."""
-
-    call: Call
-    batch: int
-    """Inputs per call."""
-
-
 @contextlib.contextmanager
 def prepared_model(
     model: Any, layers: Sequence[str] | None, pool: Pool, batch: int | None, method: str
-) -> Iterator[ModelCall]:
-    """The model, ready to be called while the context lasts; its modes are restored afterwards."""
+) -> Iterator[tuple[Call, int]]:
+    """The model, ready to be called while the context lasts, and its inputs per call. Its modes are restored."""
     if batch is not None and batch < 1:
         raise BadInput(f"A call takes at least one input, got batch={batch}.", fix="batch=1 or more")
     torch, equinox = sys.modules.get("torch"), sys.modules.get("equinox")
     number = batch or BATCH
     if torch is not None and isinstance(model, torch.nn.Module):
         with evaluating(model), recording(model, layers, pool=pool) as recorder:
-            yield ModelCall(lambda inputs: _torch(model, recorder, inputs), number)
+            yield (lambda inputs: _torch(model, recorder, inputs), number)
         return
     if equinox is not None and isinstance(model, equinox.Module):
-        yield ModelCall(_equinox(model, layers, pool, number), number)
+        yield (_equinox(model, layers, pool, number), number)
         return
     if layers:
         raise BadInput(
@@ -55,16 +47,16 @@ def prepared_model(
         if predict is None:
             offers = [name for name in dir(model) if name.startswith(("predict", "decision", "transform"))]
             raise BadInput(f"A {type(model).__name__} has no method {method!r}.", fix=did_you_mean(method, offers))
-        yield ModelCall(lambda inputs: (_split(predict(_table(inputs)), len(inputs)), {}), number)
+        yield (lambda inputs: (_split(predict(_table(inputs)), len(inputs)), {}), number)
     elif not callable(model):
         raise BadInput(
             f"Expected a model that can be called, got a {type(model).__name__}.",
             fix="give a function of one input, a PyTorch or Equinox module, or an estimator with `predict`",
         )
     elif batch is None or batch == 1:
-        yield ModelCall(lambda inputs: ([model(value) for value in inputs], {}), 1)
+        yield (lambda inputs: ([model(value) for value in inputs], {}), 1)
     else:
-        yield ModelCall(lambda inputs: (_split(model(_stacked(inputs)), len(inputs)), {}), batch)
+        yield (lambda inputs: (_split(model(_stacked(inputs)), len(inputs)), {}), batch)
 
 
 def _torch(model: Any, recorder: Any, inputs: list[Any]) -> tuple[list[Any], Layers]:

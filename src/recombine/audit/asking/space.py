@@ -96,16 +96,14 @@ class NamedSpace:
     def _checked(self, given: Any) -> Combination:
         if self.subset is not None:
             return self.subset.constituents(self.subset.row([int(module) for module in given]))
-        if not isinstance(given, Mapping):
-            if isinstance(given, str) or len(given) != len(self.values):
-                raise BadInput(
-                    f"A combination has a value for each of {', '.join(self.values)}, got {given!r}.",
-                    fix="give a dictionary by factor, or a tuple in their order",
-                )
-            given = dict(zip(self.values, given, strict=True))
-        for name in given:
-            if name not in self.values:
-                raise BadInput(f"There is no factor {name!r}.", fix=did_you_mean(str(name), self.values))
+        if not isinstance(given, Mapping) and (isinstance(given, str) or len(given) != len(self.values)):
+            raise BadInput(
+                f"A combination has a value for each of {', '.join(self.values)}, got {given!r}.",
+                fix="give a dictionary by factor, or a tuple in their order",
+            )
+        given = given if isinstance(given, Mapping) else dict(zip(self.values, given, strict=True))
+        if unknown := [name for name in given if name not in self.values]:
+            raise BadInput(f"There is no factor {unknown[0]!r}.", fix=did_you_mean(str(unknown[0]), self.values))
         combination = {}
         for name, values in self.values.items():
             known = {str(value): value for value in values}
@@ -134,12 +132,9 @@ class NamedSpace:
                 rows = np.asarray(jax.vmap(self.subset.sample)(keys))
                 drawn: list[Combination] = [self.subset.constituents(row) for row in rows]
             else:
-                picks = [rng.integers(len(values), size=number).tolist() for values in self.values.values()]
-                sides = self.values.items()
-                drawn = [
-                    {name: values[pick] for (name, values), pick in zip(sides, row, strict=True)}
-                    for row in zip(*picks, strict=True)
-                ]
+                sides = self.values.values()
+                picks = [[values[pick] for pick in rng.integers(len(values), size=number)] for values in sides]
+                drawn = [dict(zip(self.values, row, strict=True)) for row in zip(*picks, strict=True)]
             distinct = _distinct([*distinct, *drawn])
         return distinct[:number]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -62,10 +63,8 @@ class Recorder:
             tensor = self._first_tensor(output)
             if tensor is None or not tensor.is_floating_point():
                 return
-            number, label = 1, name
-            while label in self._taken:
-                number += 1
-                label = f"{name} ({number})"
+            labels = itertools.chain([name], (f"{name} ({number})" for number in itertools.count(2)))
+            label = next(label for label in labels if label not in self._taken)
             self._taken[label] = (module, tensor.detach())
 
         return take
@@ -164,4 +163,4 @@ def evenly(names: Sequence[str], most: int) -> list[str]:
     """At most so many names, evenly spaced."""
     if len(names) <= most:
         return list(names)
-    return [names[index] for index in np.linspace(0, len(names) - 1, most).round().astype(int)]
+    return [names[int(index)] for index in np.linspace(0, len(names) - 1, most).round()]

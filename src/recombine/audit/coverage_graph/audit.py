@@ -38,13 +38,6 @@ LISTED = 1000
 SHOWN = 3
 """How many groups of similar values the notes show."""
 
-UNSEEN_FRAGMENT = "its fragment is not in training"
-UNSEEN_CONTEXT = "its context is not in training"
-ALONE = "no other fragment is known to be equivalent to its own"
-NOT_THERE = "no equivalent fragment was seen in its context"
-UNSEEN_TOKEN = "it has a value that training lacks in that column"
-NO_CHAIN = "no chain of swaps leads to a training example"
-
 
 @dataclasses.dataclass(frozen=True)
 class Examined:
@@ -68,12 +61,17 @@ class Examined:
         cut = self.graph.cuts[0]
         codes = self.graph.codes(self.combinations[self.uncovered])
         if len(self.graph.cuts) > 1:
-            return np.where((codes < 0).any(axis=1), UNSEEN_TOKEN, NO_CHAIN).tolist()
+            unseen = "it has a value that training lacks in that column"
+            return np.where((codes < 0).any(axis=1), unseen, "no chain of swaps leads to a training example").tolist()
         fragment, context = cut.numbers(codes)
         classes = cut.classes(self.k)
         alone = np.bincount(classes)[classes[fragment]] == 1
-        kinds = [fragment < 0, context < 0, alone]
-        return np.select(kinds, [UNSEEN_FRAGMENT, UNSEEN_CONTEXT, ALONE], NOT_THERE).tolist()
+        why = {
+            "its fragment is not in training": fragment < 0,
+            "its context is not in training": context < 0,
+            "no other fragment is known to be equivalent to its own": alone,
+        }
+        return np.select([*why.values()], [*why], "no equivalent fragment was seen in its context").tolist()
 
     def evidence(self, most: int | None = None) -> list[FragmentEvidence]:
         """The fragments of training (of the first way to cut examples), least evidence first."""
@@ -162,7 +160,8 @@ def coverage_graph_tables(finding: CoverageGraphFinding, examined: Examined) -> 
     import pandas as pd
 
     seen = examined.cutoffs == SEEN
-    cutoff = np.where(seen, None, examined.cutoffs)
+    cutoff = examined.cutoffs.astype(object)
+    cutoff[seen] = None
     words = [np.array(values, dtype=object) for values in examined.facts.values]
     because = np.full(len(seen), "", dtype=object)
     because[examined.uncovered] = examined.reasons()
@@ -191,7 +190,7 @@ def _finding(examined: Examined, title: str, possible: int, helpful: Sequence[Ne
     reasons = examined.reasons()
     first = examined.uncovered[:LISTED]
     uncovered = zip(examined.combinations[first].tolist(), examined.cutoffs[first].tolist(), reasons, strict=False)
-    outcomes = dict(enumerate(facts.outcome_values))
+    outcomes: dict[int | None, str] = dict(enumerate(facts.outcome_values))
     return CoverageGraphFinding(
         source=title,
         rows=facts.rows,

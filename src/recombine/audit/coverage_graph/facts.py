@@ -90,16 +90,14 @@ def read_facts(
         with open_table(test, title=name, wanted=chosen.columns, where=None, memory=None) as table:
             _check_present(chosen.columns, [column.name for column in table.columns], name)
             combinations, _ = _read(table, chosen.columns, levels, None, None)
-    inputs, order = codes[:, :-1].copy(), []
-    for place, column in enumerate(chosen.columns):
-        values, new = _ordered(levels[column])
-        inputs[:, place] = new[inputs[:, place]]
-        if combinations is not None:
+    ordered = [_ordered(levels[column]) for column in (*chosen.columns, chosen.outcome)]
+    for place, (_, new) in enumerate(ordered):
+        codes[:, place] = new[codes[:, place]]
+        if combinations is not None and place < combinations.shape[1]:
             combinations[:, place] = new[combinations[:, place]]
-        order.append(values)
-    outcome_values, new = _ordered(levels[chosen.outcome])
     alike = tuple((name, same) for name, held in levels.items() for same in _alike(held))
-    return Facts(chosen, inputs, new[codes[:, -1]], combinations, tuple(order), outcome_values, rows, alike)
+    *values, outcome_values = (values for values, _ in ordered)
+    return Facts(chosen, codes[:, :-1], codes[:, -1], combinations, tuple(values), outcome_values, rows, alike)
 
 
 def _ordered(levels: Levels) -> tuple[tuple[str, ...], Int[np.ndarray, " text"]]:
@@ -181,7 +179,7 @@ def _read(
     if (groups.codes == NOTHING).any():
         raise _empty_cells(query, columns)
     if outcome is not None:
-        _check_outcomes(query, groups.codes, columns, levels)
+        _check_outcomes(query, groups.codes, [list(levels[name].texts) for name in columns])
     return groups.codes, int(groups.rows.sum())
 
 
@@ -201,15 +199,14 @@ def _empty_cells(query: Query, columns: Sequence[str]) -> BadInput:
     )
 
 
-def _check_outcomes(
-    query: Query, codes: Int[np.ndarray, "example column"], columns: Sequence[str], levels: dict[str, Levels]
-) -> None:
-    """Raise an error if an input has more than one outcome."""
-    _, first, number = np.unique(codes[:, :-1], axis=0, return_index=True, return_inverse=True)
-    double = np.flatnonzero(np.bincount(number.reshape(-1)) > 1)
+def _check_outcomes(query: Query, codes: Int[np.ndarray, "example column"], texts: list[list[str]]) -> None:
+    """Raise an error if an input has more than one outcome. `texts` are those of each column's numbers."""
+    _, first, times = np.unique(codes[:, :-1], axis=0, return_index=True, return_counts=True)
+    double = first[times > 1]
     if not len(double):
         return
-    shown = [_contradiction(query, codes[first[index]], columns, levels) for index in double[:SHOWN]]
+    named = [[own[code] for own, code in zip(texts, codes[row, :-1], strict=False)] for row in double[:SHOWN]]
+    shown = [_contradiction(query, inputs) for inputs in named]
     raise BadInput(
         f"{counted(len(double), 'input')} of {query.table.title} {'has' if len(double) == 1 else 'have'} more than "
         f"one outcome: {'; '.join(shown)}{_more(len(double))}.",
@@ -217,11 +214,8 @@ def _check_outcomes(
     )
 
 
-def _contradiction(
-    query: Query, code: Int[np.ndarray, " column"], columns: Sequence[str], levels: dict[str, Levels]
-) -> str:
+def _contradiction(query: Query, texts: Sequence[str]) -> str:
     """The first rows with an input, and their outcomes."""
-    texts = [[*levels[name].texts][number] for name, number in zip(columns, code.tolist(), strict=True)][:-1]
     same = " AND ".join(f"f{n} = {literal(text)}" for n, text in enumerate(texts))
     last = f"f{len(texts)}"
     first = f"SELECT min(r) AS row, {last} AS outcome FROM ({query._kept(numbered=True)}) WHERE {same} GROUP BY {last}"

@@ -20,6 +20,7 @@ LEAST_BOUNDING = 99
 WORK = 5e7
 """The budget of one iteration over the simulated tables, in units of the approximate cost of one table; larger tables are simulated less often."""
 
+Draws = Float[np.ndarray, " draw"]
 RANGE = (1e-5, 100.0)
 """The range of combination variances; an unbounded score is in units of the spread between combinations."""
 
@@ -58,19 +59,14 @@ def combination_test(model: Crossed, scores: Scores, freedom: int, seed: int = 0
     table that is more additive than half of the additive simulations is treated like their median, so that luck does
     not narrow the bound. docs/methods-audit.md has simulated rates.
 
-    Args:
-        model: The crossed model of the design.
-        scores: The table, a batch of one.
-        freedom: Degrees of freedom of the noise.
-        seed: The seed of the simulations.
-        draws: Simulated tables; None: as many as `tables_for` says.
+    `scores` is a batch of one table, `freedom` are the degrees of freedom of its noise, `draws` are as in `tables_for`.
     """
     rng = np.random.default_rng(seed)
     number, bounding = tables_for(model, draws)
     free, null = model.fit(scores), model.fit(scores, 0.0)
     observed = float(free.combination_variance[0])
 
-    def drawn(additive: Float[np.ndarray, " cell"], own: Float[np.ndarray, " draw"]) -> Scores:
+    def drawn(additive: Float[np.ndarray, " cell"], own: Draws) -> Scores:
         eta = additive + np.sqrt(own)[:, None] * rng.standard_normal((len(own), len(additive)))
         mean = model.scatter.draw(rng, eta, scores.count, float(scores.noise[0]))
         noise = scores.noise[0] * rng.chisquare(max(freedom, 1), len(own)) / max(freedom, 1)
@@ -82,7 +78,7 @@ def combination_test(model: Crossed, scores: Scores, freedom: int, seed: int = 0
     reference = max(observed, float(np.median(chance)))
     least = (1 + int((chance >= reference).sum())) / (1 + number)
 
-    def larger(own: Float[np.ndarray, " draw"]) -> Float[np.ndarray, " draw"]:
+    def larger(own: Draws) -> Draws:
         return (model.fit(drawn(free.additive[0], own)).combination_variance > reference).astype(float)
 
     residual = float((1 - null.weight * null.leverage).sum())
@@ -97,11 +93,7 @@ def combination_test(model: Crossed, scores: Scores, freedom: int, seed: int = 0
 
 
 def _inverted(
-    larger: Callable[[Float[np.ndarray, " draw"]], Float[np.ndarray, " draw"]],
-    number: int,
-    tail: float,
-    p: float,
-    steepest: float,
+    larger: Callable[[Draws], Draws], number: int, tail: float, p: float, steepest: float
 ) -> tuple[float, float, float]:
     """The variances at which a larger statistic has probability `tail`, a half, and 1 - `tail`; at zero variance it is p.
 

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
 from recombine.audit.atoms import Atoms, atoms_of
-from recombine.audit.cells import NOTHING, Cells
+from recombine.audit.cells import NOTHING, Cells, Chosen
 
 MOST_PAIRS = 2_000_000
 """The most pairs (counted with repeats) that are listed; a design with more names none."""
@@ -55,6 +55,12 @@ class Design:
         inside = np.append(self.slot == place, False)  # `NOTHING` is the last.
         return inside[self.rows].sum(1)
 
+    def largest(self, *, filled: bool = False) -> Bool[np.ndarray, " column"]:
+        """The columns of the largest slot of single values (`filled`: one in every combination); none without one."""
+        usable = [single and (not filled or self.held(p).min() == 1) for p, single in enumerate(self.single)]
+        sizes = [len(self.of(place)) * possible for place, possible in enumerate(usable)]
+        return (self.slot == int(np.argmax(sizes))) & (max(sizes) > 0)
+
     def parameters(self) -> int:
         """The parameters of the additive model: an intercept, and for each slot its number of values minus one.
 
@@ -67,7 +73,7 @@ class Design:
             total += len(self.of(place)) + lacking - 1
         return total
 
-    def kept(self, chosen: Bool[np.ndarray, " cell"]) -> Design:
+    def kept(self, chosen: Chosen) -> Design:
         """The design of some of the combinations, without columns that no combination uses."""
         rows = self.rows[chosen]
         used = np.unique(rows[rows != NOTHING])
@@ -98,7 +104,7 @@ def design_of(cells: Cells, score: int) -> Design:
     return design_among(cells, cells.evaluated & np.isfinite(cells.mean[:, score]))
 
 
-def design_among(cells: Cells, chosen: Bool[np.ndarray, " cell"]) -> Design:
+def design_among(cells: Cells, chosen: Chosen) -> Design:
     """The design of the chosen combinations."""
     atoms = atoms_of(cells)
     slots = tuple(dict.fromkeys(cells.slots))
@@ -127,22 +133,16 @@ def frequent(design: Design, most: int) -> Design:
 
     The rarest values are dropped first, all values of equal frequency together.
     """
-    while beside(design) > most:
+    while int((~design.largest()).sum()) > most:
         uses = design.uses
         rare = uses <= np.partition(uses, len(uses) // 4)[len(uses) // 4]
         if rare.all():
             rare = np.arange(len(uses)) >= most
-        dropped: Bool[np.ndarray, " cell"] = np.asarray(np.append(rare, False)[design.rows].any(1))
+        dropped: Chosen = np.asarray(np.append(rare, False)[design.rows].any(1))
         if dropped.all():
             dropped = np.arange(len(dropped)) >= len(dropped) // 2
         design = design.kept(~dropped)
     return design
-
-
-def beside(design: Design) -> int:
-    """The number of columns beside the largest slot with single values."""
-    sizes = [len(design.of(place)) for place, single in enumerate(design.single) if single]
-    return len(design.slot) - max(sizes, default=0)
 
 
 def weighted(matrix: sparse.csr_array, values: Float[np.ndarray, "n batch"]) -> Float[np.ndarray, "m batch"]:

@@ -48,13 +48,15 @@ def identify(cells: Cells, score: int) -> Identification:
     return Identification(*sizes, not reasons, reasons, advice, collect, full_rank)
 
 
-def number_of(groups: Int[np.ndarray, " column"]) -> int:
+def number_of(groups: Groups) -> int:
     """The number of connected components."""
     return int(groups.max(initial=-1)) + 1
 
 
 Count = Int[np.ndarray, " cell"]
 """The number of rows of each combination."""
+Groups = Int[np.ndarray, " column"]
+"""The connected component of each column."""
 
 
 def _reasons(
@@ -83,13 +85,7 @@ def _reasons(
 
 
 def _advice(
-    binary: bool,
-    design: Design,
-    groups: Int[np.ndarray, " column"],
-    parameters: int,
-    residual: int,
-    count: Count,
-    refused: bool,
+    binary: bool, design: Design, groups: Groups, parameters: int, residual: int, count: Count, refused: bool
 ) -> tuple[tuple[str, ...], Combinations]:
     """What to collect, in sentences and as combinations."""
     number, separate = len(design.cells), number_of(groups)
@@ -174,21 +170,19 @@ def _peeled(design: Design) -> tuple[Design, int]:
 def _rank_of_core(core: Design) -> int:
     level = sparse.csr_array(np.ones((len(core.cells), 1)))
     matrix = sparse.csr_array(sparse.hstack([level, core.matrix]))
-    sizes = [len(core.of(p)) if single and core.held(p).min() == 1 else 0 for p, single in enumerate(core.single)]
-    largest = int(np.argmax(sizes))
     # The largest slot spans the intercept, so the intercept needs no parameter once that slot is eliminated.
-    alone = np.append(False, core.slot == largest if sizes[largest] else np.zeros(len(core.slot), dtype=bool))
+    alone = np.append(False, core.largest(filled=True))
     first, second = matrix[:, np.nonzero(alone)[0]], matrix[:, np.nonzero(~alone)[0]]
     normal = (second.T @ second).toarray()
-    if sizes[largest]:
+    scale = np.sqrt(np.maximum(np.diag(normal), 1.0))
+    if alone.any():
         uses = np.asarray(first.sum(0)).ravel()
         across = sparse.csr_array(first.T @ second)
         normal = normal - (across.T @ sparse.diags_array(1 / uses) @ across).toarray()
-    scale = np.sqrt(np.maximum(np.diag((second.T @ second).toarray()), 1.0))
     scaled = normal / np.outer(scale, scale)
     (pivoted,) = get_lapack_funcs(("pstrf",), (scaled,))
     _, _, core_rank, _ = pivoted(scaled, tol=1e-9)
-    return int(core_rank) + sizes[largest]
+    return int(core_rank) + int(alone.sum())
 
 
 SHOWN = 50
@@ -202,7 +196,7 @@ Combinations = tuple[tuple[str, ...], ...]
 """Combinations as labels of their values."""
 
 
-def completing(design: Design, groups: Int[np.ndarray, " column"], target: int) -> tuple[int, Combinations, bool]:
+def completing(design: Design, groups: Groups, target: int) -> tuple[int, Combinations, bool]:
     """New combinations of the existing values that connect groups and reuse rare values, up to `target` in total.
 
     Returns how many are needed, the first of them as labels, and whether these are all that remain.

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from scipy import sparse
 
 from recombine.audit.crossed.design import Design, weighted
-from recombine.audit.crossed.links import Scatter
+from recombine.audit.crossed.links import Batch, Scatter
 
 FLOOR = 1e-7
 """Variances below this are zero (scores are scaled, so that 1 is large)."""
@@ -28,7 +28,7 @@ MEMORY = 200_000_000
 class Scores:
     """One or many tables of scores over one design (simulated tables are fitted together)."""
 
-    mean: Float[np.ndarray, "batch cell"]
+    mean: Batch
     count: Float[np.ndarray, " cell"]
     noise: Float[np.ndarray, " batch"]
     """The variance of a row around the mean of its combination; unused for binary scores."""
@@ -45,15 +45,15 @@ class Effects:
     parts: Float[np.ndarray, "batch column"]
     part_spread: Float[np.ndarray, "batch column"]
     """The posterior variance of each value's effect."""
-    combination: Float[np.ndarray, "batch cell"]
+    combination: Batch
     part_variance: Float[np.ndarray, "batch place"]
     combination_variance: Float[np.ndarray, " batch"]
-    additive: Float[np.ndarray, "batch cell"]
+    additive: Batch
     """The sum of the intercept and the effects of the values."""
-    score: Float[np.ndarray, "batch cell"]
+    score: Batch
     """The score function of each combination: the slope of its log likelihood."""
-    weight: Float[np.ndarray, "batch cell"]
-    leverage: Float[np.ndarray, "batch cell"]
+    weight: Batch
+    leverage: Batch
     """The posterior variance of `additive`."""
 
     def some(self, chosen: np.ndarray) -> Effects:
@@ -74,17 +74,14 @@ class Crossed:
         self.design, self.scatter = design, scatter
         self.progress = progress
         """Called with the number of tables that were fitted since the last call."""
-        sizes = [len(design.of(p)) if single else 0 for p, single in enumerate(design.single)]
-        largest = int(np.argmax(sizes))
-        alone = (design.slot == largest) & (sizes[largest] > 0)
-        self.alone: Int[np.ndarray, " a"] = np.nonzero(alone)[0]
-        self.rest: Int[np.ndarray, " b"] = np.nonzero(~alone)[0]
+        self.alone: Int[np.ndarray, " a"] = np.nonzero(design.largest())[0]
+        self.rest: Int[np.ndarray, " b"] = np.nonzero(~design.largest())[0]
         self.sizes = a, b = len(self.alone), len(self.rest) + 1
         self.matrix = design.matrix
         self.first = sparse.csr_array(self.matrix[:, self.alone])
         ones = sparse.csr_array(np.ones((len(design.rows), 1)))
         self.second = sparse.csr_array(sparse.hstack([ones, self.matrix[:, self.rest]]))
-        self.across, self.within = _products(self.first, self.second), _products(self.second, self.second)
+        self.across, self.within = _products(self.first, self.second, a, b), _products(self.second, self.second, b, b)
         self.turned = {name: getattr(self, name).T.tocsr() for name in ("first", "second", "across", "within")}
         self.together = max(1, int(MEMORY / (8 * (4 * a * b + 4 * b * b + 20 * len(design.rows) + 1))))
 
@@ -123,11 +120,7 @@ class Crossed:
         return _joined(done).some(np.argsort(np.concatenate(numbers)))
 
     def _iterate(
-        self,
-        scores: Scores,
-        eta: Float[np.ndarray, "batch cell"],
-        variance: Float[np.ndarray, "batch place"],
-        own: Float[np.ndarray, " batch"],
+        self, scores: Scores, eta: Batch, variance: Float[np.ndarray, "batch place"], own: Float[np.ndarray, " batch"]
     ) -> Effects:
         """The effects that solve the mixed-model equations, linearised at eta."""
         mean, slope, scatter = self.scatter.slope_and_variance(eta, scores.noise[:, None])
@@ -135,21 +128,17 @@ class Crossed:
         pull, weight = per * (scores.mean - mean), per * slope
         spread = 1 + own[:, None] * weight
         inside, target = weight / spread, (weight * eta + pull) / spread
-        solved = self._solve(inside, target, variance)
-        additive = weighted(self.first, solved.first.T).T + weighted(self.second, solved.second.T).T
+        first, second, first_spread, second_spread, leverage = self._solve(inside, target, variance)
+        additive = weighted(self.first, first.T).T + weighted(self.second, second.T).T
         score = target - inside * additive  # The projection of the working scores: P z.
         order = np.argsort(np.append(self.alone, self.rest))
-        parts = np.hstack([solved.first, solved.second[:, 1:]])[:, order]
-        part_spread = np.hstack([solved.first_spread, solved.second_spread[:, 1:]])[:, order]
+        parts = np.hstack([first, second[:, 1:]])[:, order]
+        part_spread = np.hstack([first_spread, second_spread[:, 1:]])[:, order]
         effect = own[:, None] * score
-        return Effects(parts, part_spread, effect, variance, own, additive, score, inside, solved.leverage)
+        return Effects(parts, part_spread, effect, variance, own, additive, score, inside, leverage)
 
-    def _solve(
-        self,
-        weight: Float[np.ndarray, "batch cell"],
-        target: Float[np.ndarray, "batch cell"],
-        variance: Float[np.ndarray, "batch place"],
-    ) -> _Solved:
+    def _solve(self, weight: Batch, target: Batch, variance: Float[np.ndarray, "batch place"]) -> list[np.ndarray]:
+        """The effects of the largest slot and of the rest, their variances, and the leverages."""
         a, b = self.sizes
         place = self.design.slot
         heavy = np.ascontiguousarray(weight.T)
@@ -171,7 +160,7 @@ class Crossed:
             - 2 * weighted(self.turned["across"], joint.reshape(len(weight), -1).T).T
             + weighted(self.turned["within"], schur.reshape(len(weight), -1).T).T
         )
-        return _Solved(first, second, first_spread, np.diagonal(schur, axis1=1, axis2=2), leverage)
+        return [first, second, first_spread, np.diagonal(schur, axis1=1, axis2=2), leverage]
 
     def _variances(self, effects: Effects) -> tuple[Float[np.ndarray, "batch place"], Float[np.ndarray, " batch"]]:
         """The next estimate of each variance: squared effects over their degrees of freedom."""
@@ -186,20 +175,10 @@ class Crossed:
         return np.clip(fresh, FLOOR, 1e4), np.clip(own, FLOOR, 1e4)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Solved:
-    first: Float[np.ndarray, "batch a"]
-    second: Float[np.ndarray, "batch b"]
-    first_spread: Float[np.ndarray, "batch a"]
-    second_spread: Float[np.ndarray, "batch b"]
-    leverage: Float[np.ndarray, "batch cell"]
-
-
-def _products(left: sparse.csr_array, right: sparse.csr_array) -> sparse.csr_array:
+def _products(left: sparse.csr_array, right: sparse.csr_array, a: int, b: int) -> sparse.csr_array:
     """A matrix that maps weights of combinations to the flattened weighted product of two designs."""
     from_left, from_right = np.diff(left.indptr), np.diff(right.indptr)
-    b = right.shape[1]
-    shape = (left.shape[1] * b, len(from_left))
+    shape = (a * b, len(from_left))
     if 0 in shape:
         return sparse.csr_array(shape)
     times = from_left * from_right

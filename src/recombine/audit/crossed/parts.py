@@ -32,6 +32,7 @@ QUIET = 0.01
 UNSURE = 0.5
 """If combinations could have a larger share of the variance than this, the verdict says so."""
 
+Deviations = tuple[Deviation, ...]
 WORDS: dict[Link, str] = {"identity": "sums", "logit": "log odds", "log": "logarithms (all parts must succeed)"}
 
 
@@ -45,10 +46,6 @@ class _Fitted:
     tested: Tested
     effects: Effects
     """Effects at the estimated combination variance."""
-
-    @property
-    def link(self) -> Link:
-        return self.model.scatter.link
 
 
 def parts_or_combination(
@@ -115,7 +112,7 @@ def _fitted(cells: Cells, score: int, model: Crossed, seed: int, draws: int | No
     return _Fitted(model, scores, unit, tested, model.fit(scores, tested.variance.estimate))
 
 
-def _pairs(design: Design, fitted: list[_Fitted], seed: int) -> tuple[tuple[Deviation, ...], tuple[Deviation, ...]]:
+def _pairs(design: Design, fitted: list[_Fitted], seed: int) -> tuple[Deviations, Deviations]:
     """The hardest and the easiest pairs, among those that every link names."""
     pairs = pairs_of(design)
     if not len(pairs.members):
@@ -158,21 +155,21 @@ def _fit(design: Design, fitted: _Fitted) -> Fit:
     if inside.high >= RANGE[1]:
         method += "; the upper end is the largest variance considered"
     share = variance.estimate / total if total > 0 else 0.0
-    return Fit(fitted.link, parts, variance, fitted.tested.p, share, method)
+    return Fit(fitted.model.scatter.link, parts, variance, fitted.tested.p, share, method)
 
 
 def _named(
     names: tuple[str, ...] | list[str], standing: Standing, q: Float[np.ndarray, " n"], sign: int, fitted: _Fitted
-) -> tuple[Deviation, ...]:
+) -> Deviations:
     """The deviations below the false-discovery rate, most extreme first."""
     chosen = np.nonzero((q <= RATE) & (sign * standing.effect > 0))[0]
     order = chosen[np.lexsort((chosen, -sign * standing.effect[chosen]))][:SHOWN]
     count = int(fitted.tested.variance.replicates)
     deviations = []
     for index in order.tolist():
-        ends = (end * fitted.unit for end in (float(standing.effect[index]), *standing.ends(index)))
-        interval = Interval(*ends, count, LEVEL, "shrunken")
-        deviations.append(Deviation(names[index], interval, float(q[index]), fitted.link))
+        effect, low, high = (end * fitted.unit for end in (float(standing.effect[index]), *standing.ends(index)))
+        interval = Interval(effect, low, high, count, LEVEL, "shrunken")
+        deviations.append(Deviation(names[index], interval, float(q[index]), fitted.model.scatter.link))
     return tuple(deviations)
 
 
@@ -194,12 +191,7 @@ def _notes(cells: Cells, whole: Design, design: Design, score: int, residual: in
 
 
 def _verdict(
-    fits: tuple[Fit, ...],
-    interaction: bool,
-    parts: tuple[Deviation, ...],
-    hardest: tuple[Deviation, ...],
-    easiest: tuple[Deviation, ...],
-    quiet: bool,
+    fits: tuple[Fit, ...], interaction: bool, parts: Deviations, hardest: Deviations, easiest: Deviations, quiet: bool
 ) -> str:
     """One sentence."""
     tests = " and ".join(f"p = {fit.p:.2g} in {WORDS[fit.link]}" for fit in fits)
@@ -220,5 +212,5 @@ def _verdict(
     return f"Parts suffice: no sign of an interaction, {bound} {share} ({tests}){weak}."
 
 
-def _list(what: str, deviations: tuple[Deviation, ...]) -> str:
+def _list(what: str, deviations: Deviations) -> str:
     return f"; {what}: {listed([deviation.name for deviation in deviations], 3)}" if deviations else ""

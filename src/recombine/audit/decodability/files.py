@@ -77,10 +77,11 @@ def _wrong_length(array: np.ndarray, path: Path, name: str, length: int, rows: R
             f"Layer {name!r} of {path.name} has shape {array.shape}, but its key {key!r} has {length:,} entries.",
             fix="give layers and key the same first axis",
         )
-    if array.ndim and len(array) == len(rows.row):
-        fix = "write activations for the whole table, before the filter, or match them by a key column (--key)"
-    else:
-        fix = "write one row per row of the table, in its order, or match them by a key column (--key)"
+    filtered = array.ndim > 0 and len(array) == len(rows.row)
+    what = (
+        "activations for the whole table, before the filter" if filtered else "one row per row of the table, in order"
+    )
+    fix = f"write {what}, or match them by a key column (--key)"
     return BadInput(f"Layer {name!r} of {path.name} has shape {array.shape}; the table has {length:,} rows.", fix=fix)
 
 
@@ -95,13 +96,11 @@ def _matched(keys: np.ndarray, rows: Rows, path: Path, key: str) -> Int[np.ndarr
         raise BadInput(
             f"The key {key!r} of {path.name} is not a list of names or numbers.", fix="write an array with one axis"
         )
-    index: dict[str, int] = {}
-    texts = [key.decode("utf-8", "replace") if isinstance(key, bytes) else written(key) for key in keys.tolist()]
-    for number, text in enumerate(texts):
-        if index.setdefault(text, number) != number:
-            raise BadInput(
-                f"The key {key!r} of {path.name} holds {text!r} more than once.", fix="give each row a different key"
-            )
+    texts = [each.decode("utf-8", "replace") if isinstance(each, bytes) else written(each) for each in keys.tolist()]
+    index = {text: number for number, text in enumerate(texts)}
+    if twice := [text for number, text in enumerate(texts) if index[text] != number]:
+        fix = "give each row a different key"
+        raise BadInput(f"The key {key!r} of {path.name} holds {twice[0]!r} more than once.", fix=fix)
     missing = [row for row, text in enumerate(rows.key) if text is None or text not in index]
     if missing:
         first = missing[0]

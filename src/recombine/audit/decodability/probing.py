@@ -62,9 +62,8 @@ def decodability(
         strengths = [math.exp(np.mean(np.log(reading.strength))) for reading in readings[layer]]
         controls = control_scores(rows, features, asked, strengths, seed)
         for question, reading, control in zip(asked, readings[layer], controls, strict=True):
-            score_here = _accuracy(question, reading.answers.right)
-            selectivity = score_here.estimate - control
-            sites.append(Site(layer, question.place, score_here, question.chance, control, selectivity))
+            right = _accuracy(question, reading.answers.right)
+            sites.append(Site(layer, question.place, right, question.chance, control, right.estimate - control))
         if progress is not None:
             progress(len(readings) / len(rows.layers))
     chosen, chosen_score = {}, {}
@@ -98,18 +97,13 @@ def _accuracy(question: Question, right: Float[np.ndarray, "asked _"]) -> Interv
 
 
 def _relation(
-    rows: Rows,
-    activations: Activations,
-    score: int,
-    strata: Sequence[str] | None,
-    sure: Float[np.ndarray, "question cell"],
-    seed: int,
+    rows: Rows, activations: Activations, score: int, strata: Sequence[str] | None, sure: np.ndarray, seed: int
 ) -> tuple[Interval | None, list[str]]:
     """The rank correlation of decodability and score over combinations within strata, or the reason why there is none.
 
-    A combination's decodability is the mean over slots of the log-probability of its value: up to a factor, the
-    log-probability that all its constituents are decoded. Probes of different folds differ in confidence, so
-    combinations are compared within folds.
+    A combination's decodability is the mean over slots (the rows of `sure`) of the log-probability of its value: up to
+    a factor, the log-probability that all its constituents are decoded. Probes of different folds differ in
+    confidence, so combinations are compared within folds.
     """
     values = activations.scores[:, score]
     finite, cells = np.isfinite(values), len(rows.fold)

@@ -65,7 +65,7 @@ class Question:
         return Answers(right[own, index], sure[own, index])
 
     def balanced(self, values: Float[np.ndarray, "asked _"], of: Bool[np.ndarray, " asked"] | None = None) -> float:
-        """The mean over values of the mean over combinations (`of`: some of them); for a set, over present and absent."""
+        """The mean over values (of a set: present and absent) of the mean over combinations (`of`: some of them)."""
         sums, counts = self._groups(values, of)
         return float(np.mean(sums[counts > 0] / counts[counts > 0])) if counts.any() else np.nan
 
@@ -109,15 +109,7 @@ class Answers:
 
 
 def questions(cells: Cells, active: Bool[np.ndarray, " cell"]) -> tuple[list[Question], list[str]]:
-    """The questions about the combinations with activations.
-
-    Args:
-        cells: The combinations.
-        active: Which combinations have activations.
-
-    Returns:
-        One question per slot that can be decoded, and notes about what cannot be asked.
-    """
+    """One question per slot that can be decoded from the active combinations, and notes about what cannot be asked."""
     asked, notes = [], []
     for place in dict.fromkeys(cells.slots):
         slots = [index for index, name in enumerate(cells.slots) if name == place]
@@ -155,16 +147,7 @@ def spread_over_folds(
     """A fold for each combination. Each value is spread over the folds as evenly as possible.
 
     Combinations with rare values are placed first. Each goes to the fold with the fewest of its values, then to the
-    smallest fold.
-
-    Args:
-        parts: The constituents of each combination, `NOTHING` in empty slots.
-        places: The name of each slot.
-        folds: The number of folds.
-        rng: Breaks ties.
-
-    Returns:
-        The fold of each combination.
+    smallest fold. Ties are broken at random. `places` names the slots.
     """
     place = np.unique(np.array(places), return_inverse=True)[1]
     # One number per value and slot; -1 for an empty slot.

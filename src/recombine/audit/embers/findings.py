@@ -12,20 +12,16 @@ import pandas as pd
 
 from recombine._html import card, listing, table
 from recombine.audit.embers.regression import INPUT, OUTPUT, fit_embers
-from recombine.audit.wording import counted, estimate, shown
+from recombine.audit.findings import Finding
+from recombine.audit.wording import counted, estimate
 from recombine.errors import BadInput
 from recombine.language.tasks import DECODE, ENCODE
-from recombine.stats import (
-    Claim,
-    Interval,
-    MixedLogistic,
-    Outcome,
-    Verdict,
-    clustered_share,
-    decide,
-    settle,
-    within_slope,
-)
+from recombine.stats.intervals import Interval
+from recombine.stats.logistic_mixed import MixedLogistic
+from recombine.stats.mixed import within_slope
+from recombine.stats.rule import Outcome, decide
+from recombine.stats.shares import clustered_share
+from recombine.stats.verdicts import Claim, Verdict, settle
 
 STUDY = "embers"
 FEWEST = 10
@@ -51,12 +47,7 @@ CLAIMS = {
 
 
 def embers_verdicts(frame: pd.DataFrame, fit: MixedLogistic | None) -> tuple[Verdict, ...]:
-    """The verdicts on all claims, corrected for their number.
-
-    Args:
-        frame: One row per answer, with the columns of `embers_findings` and `level`.
-        fit: The mixed logistic regression; None if there is none.
-    """
+    """The verdicts on all claims, corrected for their number. `frame` also has the column `level`."""
     ends = frame[frame["level"].isin(["high", "low"])]
     outputs, ciphers = ends[ends["task"] != ENCODE], ends[ends["task"].isin([DECODE, ENCODE])]
     high = _is(ciphers, "level", "high")
@@ -140,7 +131,7 @@ class Weight:
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Embers:
+class Embers(Finding):
     """The findings about a model's answers. Printing them shows the verdicts; `record()` is the whole as plain data."""
 
     items: int
@@ -156,11 +147,7 @@ class Embers:
 
     def record(self) -> dict[str, Any]:
         """The whole result as plain data, as the command prints it with `--json`."""
-        return dataclasses.asdict(self) | {"verdicts": [verdict.record() for verdict in self.verdicts]}
-
-    def __repr__(self) -> str:
-        """A summary that fits a screen: the accuracy, the verdicts and the notes."""
-        return shown(self._lines())
+        return super().record() | {"verdicts": [verdict.record() for verdict in self.verdicts]}
 
     def _repr_html_(self) -> str:
         verdicts = [(verdict.verdict, verdict.claim.statement, f"{verdict.effect:+.2f}") for verdict in self.verdicts]

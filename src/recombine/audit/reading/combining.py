@@ -55,11 +55,11 @@ def _parts(
     places: tuple[str, ...] = ()
     named: tuple[Factor, ...] = ()
     for factor in factors:
-        block = name_values(factor, levels[factor.name], codes[:, first : first + len(factor.columns)])
-        blocks.append(np.where(block.parts < 0, block.parts, block.parts + offset))
-        places, named = (*places, *block.place), (*named, block.factor)
-        first += len(factor.columns)
-        offset += len(block.factor.values)
+        columns = slice(first, first + len(factor.columns))
+        own, parts, slots = name_values(factor, levels[factor.name], codes[:, columns])
+        blocks.append(np.where(parts < 0, parts, parts + offset))
+        places, named = (*places, *slots), (*named, own)
+        first, offset = columns.stop, offset + len(own.values)
     return np.concatenate(blocks, axis=1), places, named
 
 
@@ -105,17 +105,13 @@ def about_training(cells: Cells, groups: Groups, cell: Int[np.ndarray, " kept"])
 
 def missing_factors(groups: Groups, columns: Columns, title: str) -> list[str]:
     """A note about rows that lack the value of a factor."""
-    lost = ~groups.whole
-    if not lost.any():
+    total = int(groups.rows[~groups.whole].sum())
+    if not total:
         return []
-    total = int(groups.rows[lost].sum())
-    missing = groups.codes == NOTHING
-    by_column = {name: int(groups.rows[missing[:, n]].sum()) for n, name in enumerate(columns.factor_columns)}
-    where = ", ".join(f"{name}: {number:,}" for name, number in by_column.items() if number)
-    verb = "lacks" if total == 1 else "lack"
-    return [
-        f"{counted(total, 'row')} of {int(groups.rows.sum()):,} of {title} {verb} the value of a factor and {'is' if total == 1 else 'are'} left out ({where})."
-    ]
+    by_column = groups.rows @ (groups.codes == NOTHING)
+    verb, be = ("lacks", "is") if total == 1 else ("lack", "are")
+    lost = f"{counted(total, 'row')} of {int(groups.rows.sum()):,} of {title} {verb} the value of a factor"
+    return [f"{lost} and {be} left out ({_by_name(columns.factor_columns, by_column)})."]
 
 
 def missing_scores(groups: Groups, columns: Columns) -> list[str]:
@@ -123,10 +119,13 @@ def missing_scores(groups: Groups, columns: Columns) -> list[str]:
     lost = int(groups.rows.sum() - groups.count.sum())
     if not lost:
         return []
-    where = ", ".join(
-        f"{name}: {number:,}" for name, number in zip(columns.scores, groups.missing, strict=True) if number
-    )
+    where = _by_name(columns.scores, groups.missing)
     return [f"{counted(lost, 'row')} without a score {'does' if lost == 1 else 'do'} not count as evaluated ({where})."]
+
+
+def _by_name(names: tuple[str, ...], numbers: Int[np.ndarray, " column"]) -> str:
+    """colour: 3, shape: 1; without zeros."""
+    return ", ".join(f"{name}: {number:,}" for name, number in zip(names, numbers, strict=True) if number)
 
 
 def shape_notes(cells: Cells) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import dataclasses
 import io
@@ -89,11 +90,10 @@ def _without_pattern(path: Path, folder: Path) -> Path:
         return path
     kept = [suffix.lower() for suffix in path.suffixes if suffix.lower() in SUFFIXES]
     link = folder / ("table" + "".join(kept))
-    try:
+    with contextlib.suppress(OSError):
         link.symlink_to(path)
-    except OSError:
-        return path
-    return link
+        return link
+    return path
 
 
 def _text(path: Path, title: str, wanted: Sequence[str], folder: Path) -> Format:

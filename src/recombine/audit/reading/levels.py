@@ -37,14 +37,8 @@ class Levels:
         return np.array([*own, NOTHING], dtype=np.int64)[indices]
 
 
-@dataclasses.dataclass(frozen=True)
-class Named:
-    """The constituents of one factor, and those of each combination."""
-
-    factor: Factor
-    parts: Int[np.ndarray, "group slot"]
-    """Numbers within the factor."""
-    place: tuple[str, ...]
+Named = tuple[Factor, Int[np.ndarray, "group slot"], tuple[str, ...]]
+"""A factor with its values, the numbers of those values in each combination, and the name of each slot."""
 
 
 def name_values(factor: Factor, levels: Levels, codes: Int[np.ndarray, "group column"]) -> Named:
@@ -57,7 +51,7 @@ def name_values(factor: Factor, levels: Levels, codes: Int[np.ndarray, "group co
     position = {value: number for number, value in enumerate(values)}
     new = np.full(len(texts), NOTHING, dtype=np.int64)
     new[used] = [position[texts[code]] for code in used]
-    return Named(dataclasses.replace(factor, values=values), new[codes], factor.slots)
+    return dataclasses.replace(factor, values=values), new[codes], factor.slots
 
 
 def _name_members(factor: Factor, texts: Sequence[str], used: Sequence[int], codes: Int[np.ndarray, " group"]) -> Named:
@@ -69,7 +63,7 @@ def _name_members(factor: Factor, texts: Sequence[str], used: Sequence[int], cod
     rows = np.full((len(texts), slots), NOTHING, dtype=np.int64)
     for code, held in sets.items():
         rows[code, : len(held)] = sorted(number[value] for value in held)
-    return Named(dataclasses.replace(factor, values=values), rows[codes], (factor.name,) * slots)
+    return dataclasses.replace(factor, values=values), rows[codes], (factor.name,) * slots
 
 
 def _bracketed(text: str) -> bool:

@@ -42,8 +42,8 @@ class Columns:
     @property
     def wanted(self) -> list[str]:
         """All columns that the table must have."""
-        more = [] if self.split is None else [self.split[0]]
-        return [*self.factor_columns, *self.scores, *more, *([] if self.key is None else [self.key])]
+        more = (None if self.split is None else self.split[0], self.key)
+        return [*self.factor_columns, *self.scores, *(name for name in more if name is not None)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -188,8 +188,8 @@ class Query:
     def rows(self, levels: dict[str, Levels]) -> dict[str, np.ndarray]:
         """The rows with all scores: codes, scores, row number (from 0, before the filter) and key."""
         scores = range(len(self.columns.scores))
-        names = [f"f{n}" for n in range(len(self.columns.factor_columns))] + [f"s{n}" for n in scores] + ["r"]
-        names += [] if self.columns.key is None else ["k"]
+        names = [f"f{n}" for n in range(len(self.columns.factor_columns))] + [f"s{n}" for n in scores]
+        names += ["r"] if self.columns.key is None else ["r", "k"]
         whole = " AND ".join(f"s{n} IS NOT NULL" for n in scores)
         query = f"SELECT {', '.join(names)} FROM ({self._kept(numbered=True)}) WHERE {whole} ORDER BY r"
         pieces = []

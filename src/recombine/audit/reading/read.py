@@ -151,7 +151,7 @@ def title_of(source: Source, otherwise: str) -> str:
 
 
 def _check_columns(query: Query, groups: Groups, title: str) -> None:
-    """Every factor needs a value in some row, and some row needs all factors and all scores; a split needs trained rows."""
+    """Every factor needs a value in some row, some row all factors and all scores, and a split trained rows."""
     columns = query.columns
     kept = "" if columns.where is None else " that the filter keeps"
     for number, name in enumerate(columns.factor_columns):

@@ -35,11 +35,13 @@ class EndpointJudge(Judge):
 
     def assess(self, image: ImageToJudge) -> Judgement:
         encoded = base64.b64encode(image.path.read_bytes()).decode()
+        picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{encoded}"}}
         scores: list[float | None] = []
         errors, unavailable = [], False
         for question in image.questions:
+            content = [{"type": "text", "text": ASK.format(question=question.text)}, picture]
             try:
-                text = self._ask(encoded, question.text)
+                text = self._endpoint.ask([{"role": "user", "content": content}], temperature=0)
             except RequestFailed as error:
                 errors.append(str(error))
                 unavailable = isinstance(error, Unavailable)
@@ -53,10 +55,3 @@ class EndpointJudge(Judge):
         self._failed = self._failed + 1 if unavailable else 0
         self._reason = errors[-1] if unavailable else ""
         return from_scores(scores, "; ".join(errors))
-
-    def _ask(self, encoded: str, question: str) -> str:
-        content = [
-            {"type": "text", "text": ASK.format(question=question)},
-            {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{encoded}"}},
-        ]
-        return self._endpoint.ask([{"role": "user", "content": content}], temperature=0)

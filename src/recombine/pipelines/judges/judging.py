@@ -69,17 +69,14 @@ def judge_images(
 
 def _images(prompts: Sequence[Prompt], folder: ImageFolder) -> tuple[list[ImageToJudge], int]:
     """The images to judge, and the number of images that the pipeline's safety filter blackened."""
-    images, flagged = [], 0
-    for prompt in prompts:
-        if not folder.has(prompt.name):
-            continue
-        for number, flag in enumerate(folder.manifest(prompt.name)["flagged"]):
-            if flag:
-                flagged += 1
-                continue
-            path = folder.image(prompt.name, number)
-            images.append(ImageToJudge(prompt.name, prompt.text, number, path, prompt.questions))
-    return images, flagged
+    there = [prompt for prompt in prompts if folder.has(prompt.name)]
+    made = [(prompt, *mark) for prompt in there for mark in enumerate(folder.manifest(prompt.name)["flagged"])]
+    images = [
+        ImageToJudge(prompt.name, prompt.text, number, folder.image(prompt.name, number), prompt.questions)
+        for prompt, number, flagged in made
+        if not flagged
+    ]
+    return images, len(made) - len(images)
 
 
 def _inputs(image: ImageToJudge, judge: Judge) -> dict[str, Any]:

@@ -74,17 +74,10 @@ def draw_prompts(name: str, given: PromptSet, number: int, seed: int) -> list[Pr
 
 def numbered(given: PromptSet, combinations: list[Combination]) -> Int[np.ndarray, "n slot"]:
     """Combinations as numbers of values, counted over all slots. The values of a set are counted once."""
-    first: dict[str, int] = {}
-    for place in dict.fromkeys(given.places):
-        first[place] = sum(len(given.values(before)) for before in first)
-    known = {place: {value: index for index, value in enumerate(given.values(place))} for place in first}
-    return np.array(
-        [
-            [first[place] + known[place][value] for place, value in zip(given.places, combination, strict=True)]
-            for combination in combinations
-        ],
-        dtype=np.int64,
-    ).reshape(len(combinations), len(given.places))
+    named = [(place, value) for place in dict.fromkeys(given.places) for value in given.values(place)]
+    number = {name: index for index, name in enumerate(named)}
+    rows = [[number[name] for name in zip(given.places, row, strict=True)] for row in combinations]
+    return np.array(rows, dtype=np.int64).reshape(len(combinations), len(given.places))
 
 
 def _indices(size: int, number: int, draws: random.Random) -> Iterator[int]:

@@ -16,11 +16,6 @@ from recombine.errors import BadInput, did_you_mean
 PLACEHOLDER = re.compile(r"\{\s*(?P<article>a\s+)?(?P<name>[^{}]+?)\s*\}")
 
 
-def placeholders(template: str) -> tuple[str, ...]:
-    """The names in a template, each once, in order."""
-    return tuple(dict.fromkeys(match["name"] for match in PLACEHOLDER.finditer(template)))
-
-
 def fill(template: str, values: Mapping[str, str]) -> str:
     """The sentence with its values filled in."""
 
@@ -38,7 +33,7 @@ def with_article(word: str) -> str:
 
 def check_template(template: str, known: tuple[str, ...], needed: tuple[str, ...], where: str) -> None:
     """Raise `BadInput` if a placeholder is unknown, a needed one is missing, or a bracket is unmatched."""
-    used = placeholders(template)
+    used = [match["name"] for match in PLACEHOLDER.finditer(template)]
     for name in used:
         if name not in known:
             raise BadInput(
@@ -146,9 +141,8 @@ class SetPrompts(PromptSet):
                 f"{self.size} of {len(self.concepts)} concepts: there is nothing to combine.",
                 fix="give more concepts, or a smaller size",
             )
-        check_template(self.template, ("concepts",), ("concepts",), "template")
-        check_template(self.each, ("concept",), ("concept",), "each")
-        check_template(self.question, ("concept",), ("concept",), "question")
+        for field, name in {"template": "concepts", "each": "concept", "question": "concept"}.items():
+            check_template(getattr(self, field), (name,), (name,), field)
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -179,11 +173,8 @@ class SetPrompts(PromptSet):
 
     def questions(self, combination: Combination) -> tuple[Question, ...]:
         others = [concept for concept in self.concepts if concept not in combination]
-        questions = []
-        for index, concept in enumerate(combination):
-            text = fill(self.question, {"concept": concept})
-            questions.append(self._question(CONCEPTS, combination, index, text, others))
-        return tuple(questions)
+        texts = [fill(self.question, {"concept": concept}) for concept in combination]
+        return tuple(self._question(CONCEPTS, combination, index, text, others) for index, text in enumerate(texts))
 
 
 class SlotPrompts(PromptSet):
@@ -259,7 +250,7 @@ def checked_values(given: tuple[str, ...], where: str) -> tuple[str, ...]:
     values = tuple(value.strip() for value in given)
     twice = sorted({value for value in values if values.count(value) > 1})
     if len(values) < 2 or not all(values) or twice:
-        what = f"{twice[0]!r} is there twice" if twice else f"there are {len(values)}"
-        what = "one is empty" if not all(values) else what
+        many = f"{twice[0]!r} is there twice" if twice else f"there are {len(values)}"
+        what = many if all(values) else "one is empty"
         raise BadInput(f"{where}: two or more different values are needed; {what}.", fix="change the list")
     return values

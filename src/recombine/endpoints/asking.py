@@ -62,10 +62,9 @@ def ask_items(
     if at_once < 1:
         raise BadInput(f"At least one question must be asked at once, got {at_once}.", fix="give 1 or more")
     held = cache.read()
-    waiting = [item for item in items if not answered(held.get(item.name))]
-    waiting.sort(key=lambda item: item.name in held)
-    failures: list[str] = []
-    done, unavailable, gave_up = 0, 0, ""
+    unanswered = (item for item in items if not answered(held.get(item.name)))
+    waiting = sorted(unanswered, key=lambda item: item.name in held)
+    failures, done, unavailable, gave_up = list[str](), 0, 0, ""
     none_yet = not any(answered(held.get(item.name)) for item in items)
 
     def settle(item: Item) -> Reply:
@@ -128,7 +127,8 @@ def _reply(item: Item, ask: Ask) -> Reply:
 def _at_once(items: Sequence[Item], settle: Callable[[Item], Reply], threads: int) -> Generator[Reply, None, None]:
     """Replies in the order of their arrival. Each thread stores its replies itself, so none is lost."""
     left, lock, stop = iter(items), threading.Lock(), threading.Event()
-    replies: queue.Queue[Reply | BaseException] = queue.Queue()
+    # Threads wait for room, so few questions are asked after the caller gives up.
+    replies: queue.Queue[Reply | BaseException] = queue.Queue(threads)
 
     def work() -> None:
         try:
@@ -152,6 +152,8 @@ def _at_once(items: Sequence[Item], settle: Callable[[Item], Reply], threads: in
             yield reply
     finally:
         stop.set()
+        while not replies.empty():  # Make room: threads that wait can end.
+            replies.get_nowait()
 
 
 def _notes(failures: list[str], left: int, items: int, gave_up: str) -> list[str]:

@@ -123,7 +123,7 @@ def _pairs(design: Design, fitted: list[_Fitted], seed: int) -> tuple[Deviations
         if (design.rows != NOTHING).sum(1).max() > 2:  # A pair is not the whole combination.
             variance = max(pair_variance(fit.model, fit.tested, pairs), RANGE[0])
         standings.append(pairs_standing(fit.model, fit.scores, fit.tested, pairs, variance, seed))
-    names = [" + ".join(design.labels[column] for column in pair) for pair in pairs.members.tolist()]
+    names = tuple(" + ".join(design.labels[column] for column in pair) for pair in pairs.members.tolist())
     harder, easier = (np.max([getattr(s, side) for s in standings], axis=0) for side in ("harder", "easier"))
     return _named(names, standings[0], harder, -1, fitted[0]), _named(names, standings[0], easier, 1, fitted[0])
 
@@ -158,9 +158,7 @@ def _fit(design: Design, fitted: _Fitted) -> Fit:
     return Fit(fitted.model.scatter.link, parts, variance, fitted.tested.p, share, method)
 
 
-def _named(
-    names: tuple[str, ...] | list[str], standing: Standing, q: Float[np.ndarray, " n"], sign: int, fitted: _Fitted
-) -> Deviations:
+def _named(names: tuple[str, ...], standing: Standing, q: np.ndarray, sign: int, fitted: _Fitted) -> Deviations:
     """The deviations below the false-discovery rate, most extreme first."""
     chosen = np.nonzero((q <= RATE) & (sign * standing.effect > 0))[0]
     order = chosen[np.lexsort((chosen, -sign * standing.effect[chosen]))][:SHOWN]

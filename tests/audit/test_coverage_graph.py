@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from recombine.audit.coverage_graph.audit import ALONE, NOT_THERE, audit_coverage_graph, coverage_graph_tables
+from recombine.audit.coverage_graph.audit import audit_coverage_graph, coverage_graph_tables
 from recombine.audit.coverage_graph.facts import choose
 from recombine.errors import BadInput
 
@@ -25,7 +25,11 @@ NAMES = ["a", "b", "c", "t"]
 )
 def test_what_is_not_named_is_chosen_by_position(given, chosen):
     found = choose(NAMES, *given, "facts.csv")
-    assert (found.fragments[0], found.context(found.fragments[0]), found.outcome) == chosen
+    assert (
+        found.fragments[0],
+        tuple(name for name in found.columns if name not in found.fragments[0]),
+        found.outcome,
+    ) == chosen
     assert [tuple(found.columns[place] for place in one) for one in found.positions] == [chosen[0]]
 
 
@@ -46,7 +50,10 @@ def test_a_frame():
     found, looked = audit_coverage_graph(facts(), test=None)
     assert found.fragments == (("who",),) and found.outcome == "said" and found.sizes == ((4, 4),)
     assert {one.cutoff: one.combinations for one in found.cutoffs} == {0: 8, 2: 1}
-    assert found.because == {ALONE: 6, NOT_THERE: 2}
+    assert found.because == {
+        "no other fragment is known to be equivalent to its own": 6,
+        "no equivalent fragment was seen in its context": 2,
+    }
     assert [one.fragment for one in found.thinnest[:2]] == [("r",), ("s",)]
     chain = found.chain
     assert chain is not None and chain.combination == ("q", "3") and chain.outcome == "z"

@@ -37,14 +37,16 @@ def test_the_half_with_the_prompt_is_kept(loaded, pets, tmp_path, silent):
     with_it = made(loaded, prompts, tmp_path / "with", QUICK, silent)
     without = made(loaded, prompts, tmp_path / "without", dataclasses.replace(QUICK, guidance=1.0), silent)
     names = [prompt.name for prompt in prompts]
-    first = [name for name in with_it.names(names[0]) if name.endswith("@0.3")]  # The first of three steps.
+    first = [
+        name for name in with_it.manifest(names[0])["arrays"] if name.endswith("@0.3")
+    ]  # The first of three steps.
     assert len(first) in (3, 5)
     for name in first:
         for one, other in zip(with_it.arrays(names, name), without.arrays(names, name), strict=True):
             assert one.shape[0] == 2 and np.allclose(one, other, atol=1e-4)
     last = first[-1].replace("@0.3", "@1.0")
     assert not np.allclose(with_it.arrays(names, last)[0], without.arrays(names, last)[0], atol=1e-4)
-    encoders = [name for name in with_it.names(names[0]) if name.startswith("text:")]
+    encoders = [name for name in with_it.manifest(names[0])["arrays"] if name.startswith("text:")]
     assert encoders and not np.allclose(*with_it.arrays(names[:2], encoders[0]))
 
 
@@ -193,7 +195,7 @@ def test_a_run_that_is_cut_off_goes_on_as_if_nothing_had_been(loaded, pets, tmp_
     for prompt in prompts:
         for number in range(2):
             assert again.image(prompt.name, number).read_bytes() == whole.image(prompt.name, number).read_bytes()
-        for name in whole.names(prompt.name):
+        for name in whole.manifest(prompt.name)["arrays"]:
             assert np.array_equal(*(one.arrays([prompt.name], name)[0] for one in (whole, again)))
 
 

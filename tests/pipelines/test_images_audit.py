@@ -17,8 +17,7 @@ from recombine.pipelines import probing
 from recombine.pipelines.folder import ImageFolder
 from recombine.pipelines.generation import GenerationSettings
 from recombine.pipelines.images_audit import audit_images
-from recombine.pipelines.judges.base import Judge, Judgement
-from recombine.pipelines.judges.function import FunctionJudge
+from recombine.pipelines.judges.base import FunctionJudge, Judge, Judgement
 from recombine.pipelines.prompts.sets import SetPrompts, SlotPrompts
 from recombine.pipelines.recorded_set import RecordedSet
 from recombine.report.images import render_images

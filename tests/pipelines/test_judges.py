@@ -13,8 +13,7 @@ from PIL import Image
 from recombine.errors import BadInput
 from recombine.pipelines.folder import ImageFolder, JudgementLog
 from recombine.pipelines.judges import endpoint as judge_endpoint
-from recombine.pipelines.judges.base import Judgement, from_scores, make_judge
-from recombine.pipelines.judges.function import FunctionJudge
+from recombine.pipelines.judges.base import FunctionJudge, Judgement, from_scores, make_judge
 from recombine.pipelines.judges.judging import judge_images
 from recombine.pipelines.judges.local_model import yes_or_no
 from recombine.pipelines.prompts.drawing import draw_prompts

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from recombine.errors import BadInput
-from recombine.pipelines.prompts.drawing import FOLDS, LISTED, draw_prompts
+from recombine.pipelines.prompts.drawing import FOLDS, LISTED, VALIDATION, draw_prompts
 from recombine.pipelines.prompts.files import built_in, prompt_sets, read_sets
 from recombine.pipelines.prompts.sets import SetPrompts, SlotPrompts, fill, with_article
 
@@ -61,8 +61,8 @@ def test_small_spaces_are_used_up_and_forbidden_combinations_are_not_asked_for()
 def test_prompts_are_cut_by_combination_and_every_concept_is_in_every_part(pets):
     prompts = draw_prompts("pets", pets, 15, seed=0)
     assert {one.fold for one in prompts} == set(range(FOLDS))
-    assert [one.part for one in prompts if one.fold == 3] == ["validation"] * 3
-    trained = {concept for one in prompts if one.part == "train" for concept in one.combination}
+    assert sum(prompt.fold == VALIDATION for prompt in prompts) == 3
+    trained = {concept for prompt in prompts if prompt.fold < VALIDATION for concept in prompt.combination}
     assert trained == set(pets.concepts)
 
 

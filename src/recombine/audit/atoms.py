@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from recombine.audit.cells import NOTHING, Cells
+from recombine.audit.cells import NOTHING, Cells, Chosen
 
 MOST_TUPLES = 100_000_000
 """Strengths with more interactions than this (counted with repeats) are left out, and the findings say so."""
@@ -33,7 +33,7 @@ class Atoms:
         """The number of atoms."""
         return len(self.constituent)
 
-    def occurring(self, chosen: Bool[np.ndarray, " cell"]) -> Bool[np.ndarray, " atom"]:
+    def occurring(self, chosen: Chosen) -> Bool[np.ndarray, " atom"]:
         """Which atoms occur in the chosen combinations."""
         occurs = np.zeros(self.number, dtype=bool)
         held = self.rows[chosen]
@@ -46,9 +46,7 @@ class Atoms:
         fits = max(self.number, 2) ** strength < 2**62
         return slots >= strength and fits and cells * math.comb(slots, strength) <= MOST_TUPLES
 
-    def _coded(
-        self, chosen: Bool[np.ndarray, " cell"], strength: int
-    ) -> Iterator[tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"]]]:
+    def coded(self, chosen: Chosen, strength: int) -> Iterator[tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"]]]:
         """For each set of slots: the cells that fill it, and the number of each cell's interaction there."""
         cells = np.nonzero(chosen)[0]
         rows = self.rows[cells].astype(np.int64)
@@ -60,29 +58,28 @@ class Atoms:
                 code = code * base + rows[full, slot]
             yield cells[full], code
 
-    def interactions(self, chosen: Bool[np.ndarray, " cell"], strength: int) -> Int[np.ndarray, " n"]:
+    def interactions(self, chosen: Chosen, strength: int) -> Int[np.ndarray, " n"]:
         """The distinct interactions of a strength in the chosen combinations, as ascending numbers."""
-        codes = [distinct(code) for _, code in self._coded(chosen, strength)]
+        codes = [distinct(code) for _, code in self.coded(chosen, strength)]
         return distinct(np.concatenate(codes)) if codes else np.empty(0, dtype=np.int64)
 
-    def members(self, codes: Int[np.ndarray, " n"], strength: int) -> Int[np.ndarray, "n strength"]:
-        """The atoms of numbered interactions."""
-        base = max(self.number, 2)
-        return np.stack([codes // base**power % base for power in range(strength - 1, -1, -1)], axis=1)
+    def members(self, codes: Int[np.ndarray, " n"]) -> Int[np.ndarray, "n 2"]:
+        """The atoms of numbered pairs."""
+        return np.stack(np.divmod(codes, max(self.number, 2)), axis=1)
 
-    def lacking(self, chosen: Bool[np.ndarray, " cell"], known: Int[np.ndarray, " known"]) -> Int[np.ndarray, " cell"]:
+    def lacking(self, chosen: Chosen, known: Int[np.ndarray, " known"]) -> Int[np.ndarray, " cell"]:
         """How many pairs of each chosen combination are not known; 0 for combinations that are not chosen."""
         lacks = np.zeros(len(self.rows), dtype=np.int64)
-        for cells, code in self._coded(chosen, 2):
+        for cells, code in self.coded(chosen, 2):
             lacks += np.bincount(cells[~_among(code, known)], minlength=len(lacks))
         return lacks
 
     def scored(
-        self, chosen: Bool[np.ndarray, " cell"], wanted: Int[np.ndarray, " wanted"], values: Float[np.ndarray, " cell"]
+        self, chosen: Chosen, wanted: Int[np.ndarray, " wanted"], values: Float[np.ndarray, " cell"]
     ) -> tuple[Float[np.ndarray, " wanted"], Int[np.ndarray, " wanted"]]:
         """For each wanted pair: the mean value over the chosen combinations that hold it, and their number."""
         total, count = np.zeros(len(wanted)), np.zeros(len(wanted), dtype=np.int64)
-        for cells, code in self._coded(chosen, 2):
+        for cells, code in self.coded(chosen, 2):
             inside = _among(code, wanted)
             index = np.searchsorted(wanted, code[inside])
             total += np.bincount(index, weights=values[cells[inside]], minlength=len(wanted))
@@ -109,15 +106,13 @@ def _among(code: Int[np.ndarray, " n"], known: Int[np.ndarray, " known"]) -> Boo
 
 def atoms_of(cells: Cells) -> Atoms:
     """The constituents that occur in a table, with their slots."""
-    places = list(dict.fromkeys(cells.slots))
-    slot_place = np.array([places.index(place) for place in cells.slots], dtype=np.int64)
+    names = list(dict.fromkeys(cells.slots))
+    slots = np.array([names.index(name) for name in cells.slots], dtype=np.int64)
     width = max(cells.width, 1)
-    coded = np.where(cells.constituents == NOTHING, NOTHING, slot_place[None, :] * width + cells.constituents)
+    coded = np.where(cells.constituents == NOTHING, NOTHING, slots * width + cells.constituents)
     used = distinct(coded[coded != NOTHING])
     rows = np.where(coded == NOTHING, NOTHING, np.searchsorted(used, coded))
-    constituent, place = used % width, used // width
+    constituent, slot = used % width, used // width
     values = [value for factor in cells.factors for value in factor.values]
-    labels = tuple(
-        f"{places[at]}={values[part]}" for at, part in zip(place.tolist(), constituent.tolist(), strict=True)
-    )
-    return Atoms(np.sort(rows, axis=1), constituent, place, labels)
+    named = zip(slot.tolist(), constituent.tolist(), strict=True)
+    return Atoms(np.sort(rows, axis=1), constituent, slot, tuple(f"{names[at]}={values[part]}" for at, part in named))

@@ -5,22 +5,19 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from recombine.audit.advice import advise
-from recombine.audit.cells import Cells
+from recombine.audit.cells import Activations, Cells
 from recombine.audit.coverage import support_finding
 from recombine.audit.evidence import Evidence
 from recombine.audit.findings import Audit, Lowest, ScoreFinding, SupportFinding
 from recombine.audit.space import space_size
 from recombine.audit.strata import gap_finding, mean_score, stratum_of
 from recombine.errors import BadInput
-
-if TYPE_CHECKING:
-    from recombine.audit.decodability.activations import Activations
 
 LOWEST = 10
 """How many of the combinations with the lowest scores are listed."""
@@ -78,23 +75,11 @@ def audit_table(
         audit.scores[0].advice
         ```
     """
-    report = progress or silent
-    cells, inside = read(
-        source,
-        factors=factors,
-        scores=(scores,) if isinstance(scores, str) else scores,
-        roles=roles or {},
-        sets=sets,
-        where=where,
-        train=train,
-        split=split,
-        activations=activations,
-        key=key,
-        memory=memory,
-        progress=report,
-    )
+    columns: dict[str, Any] = {"factors": factors, "roles": roles, "sets": sets, "where": where, "key": key}
+    columns |= {"scores": (scores,) if isinstance(scores, str) else scores, "split": split, "train": train}
+    cells, inside = read(source, activations=activations, progress=progress, memory=memory, **columns)
     title = str(source) if isinstance(source, str | Path) else type(source).__name__
-    return audit_cells(cells, inside, source=title, seed=seed, progress=report)
+    return audit_cells(cells, inside, source=title, seed=seed, progress=progress)
 
 
 def read(
@@ -102,14 +87,7 @@ def read(
 ) -> tuple[Cells, Activations | None]:
     """Read a table into combinations, and the activations of its rows if there are any.
 
-    Args:
-        source: The table.
-        activations: A file (safetensors, npz) or a mapping from layers to arrays.
-        progress: Called with each stage.
-        columns: The other arguments of `read_cells`.
-
-    Returns:
-        The combinations, and the activations or None.
+    The arguments are those of `audit_table`; `columns` are passed to `read_cells`.
     """
     from recombine.audit.reading.read import read_cells, read_rows
 
@@ -146,10 +124,10 @@ def audit_cells(
     Returns:
         The findings.
     """
-    report = progress or silent
-    if int(cells.evaluated.sum()) < 2:
+    report, combinations = progress or silent, int(cells.evaluated.sum())
+    if combinations < 2:
         raise BadInput(
-            f"The table has scores of {int(cells.evaluated.sum())} combination: there is nothing to compare.",
+            f"The table has scores of {combinations} combination: there is nothing to compare.",
             fix="give a table with several combinations, or check the factors and the filter",
         )
     report("coverage of the training combinations")
@@ -157,13 +135,11 @@ def audit_cells(
     # The matrices are small and many. Threads of the linear algebra library would wait for each other: on a busy
     # machine a hundred times longer than they compute.
     with threadpool_limits(1, user_api="blas"):
-        scores = [
-            _score(cells, index, support, activations, seed=seed, report=report) for index in range(len(cells.scores))
-        ]
+        scores = [_score(cells, index, support, activations, seed, report) for index in range(len(cells.scores))]
     return Audit(
         source=source,
         factors={factor.name: len(factor.values) for factor in cells.factors},
-        combinations=int(cells.evaluated.sum()),
+        combinations=combinations,
         space_size=space_size(cells),
         rows=int(cells.count.sum()),
         support=support,
@@ -177,9 +153,8 @@ def _score(
     index: int,
     support: SupportFinding | None,
     activations: Activations | None,
-    *,
     seed: int,
-    report: OnProgress,
+    say: OnProgress,
 ) -> ScoreFinding:
     from recombine.audit.crossed.parts import parts_or_combination
 
@@ -187,33 +162,25 @@ def _score(
     scored = cells.evaluated & np.isfinite(cells.mean[:, index])
     if not scored.any():
         raise BadInput(f"No combination has the score {name!r}.", fix="name a column that has numbers")
-    report(f"{name}: trained and held-out combinations")
+    say(f"{name}: trained and held-out combinations")
     overall = mean_score(cells.mean[scored, index], binary=cells.binary[index])
     gap = gap_finding(cells, index)
     stage = f"{name}: parts or combination"
-    report(stage)
-    parts = parts_or_combination(cells, index, seed=seed, progress=functools.partial(report, stage))
+    say(stage)
+    parts = parts_or_combination(cells, index, seed=seed, progress=functools.partial(say, stage))
     inside = None
     if activations is not None:
         from recombine.audit.decodability.probing import decodability
 
         stage = f"{name}: what the activations hold"
-        report(stage)
+        say(stage)
         inside = decodability(
-            cells, activations, index, strata=stratum_of(cells), seed=seed, progress=functools.partial(report, stage)
+            cells, activations, index, strata=stratum_of(cells), seed=seed, progress=functools.partial(say, stage)
         )
-    report(f"{name}: what to do")
+    say(f"{name}: what to do")
     advice = advise(Evidence(cells, index, support, gap, parts, overall, seed))
-    return ScoreFinding(
-        score=name,
-        rows=int(cells.count[scored].sum()),
-        overall=overall,
-        gap=gap,
-        parts=parts,
-        decodability=inside,
-        advice=advice,
-        lowest=_lowest(cells, index),
-    )
+    rows = int(cells.count[scored].sum())
+    return ScoreFinding(name, rows, overall, gap, parts, inside, advice, _lowest(cells, index))
 
 
 def _lowest(cells: Cells, index: int) -> tuple[Lowest, ...]:

@@ -1,4 +1,4 @@
-"""A table of scores by combination: the data of an audit."""
+"""A table of scores by combination, and the activations of its rows: the data of an audit."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from jaxtyping import Bool, Float, Int
 
 from recombine._html import card, listing, table
 from recombine.audit.wording import counted, listed, shown
+from recombine.errors import BadInput
 
 NOTHING = -1
 """Marks an empty slot."""
+Chosen = Bool[np.ndarray, " cell"]
+"""Which combinations are meant."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,3 +102,24 @@ class Cells:
 
     def _factors(self) -> list[tuple[str, str]]:
         return [(factor.name, f"{len(factor.values):,} ({listed(factor.values)})") for factor in self.factors]
+
+
+@dataclasses.dataclass(frozen=True)
+class Activations:
+    """Activations of the rows of a table by layer, with the combination and the scores of each row."""
+
+    layers: dict[str, Float[np.ndarray, ...]]
+    """(row, feature) by layer name, in the order of the computation. Layers may differ in width."""
+    cell: Int[np.ndarray, " row"]
+    """The index of each row's combination in `Cells`."""
+    scores: Float[np.ndarray, ...]
+    """(row, score); NaN where a score is missing."""
+
+    def __post_init__(self) -> None:
+        shapes = {name: values.shape for name, values in self.layers.items()}
+        wrong = {name: shape for name, shape in shapes.items() if len(shape) != 2 or shape[0] != len(self.cell)}
+        if wrong:
+            raise BadInput(
+                f"Activations need one row of features for each of the {len(self.cell)} rows, got the shapes {wrong}.",
+                fix="give one array per layer with the rows in the table's order; flatten or average other axes",
+            )

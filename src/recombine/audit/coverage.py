@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from recombine.audit.atoms import Atoms, atoms_of
-from recombine.audit.cells import NOTHING, Cells
+from recombine.audit.cells import NOTHING, Cells, Chosen
 from recombine.audit.findings import SupportFinding
 from recombine.audit.wording import counted, decimal, listed, percent, short
 
@@ -19,6 +19,10 @@ SHOWN = 20
 """How many unmet pairs the finding lists; `unmet_pairs` has all."""
 
 STRENGTHS = (1, 2, 3)
+
+
+PartScores = Float[np.ndarray, " constituent"]
+PartCounts = Int[np.ndarray, " constituent"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,30 +37,20 @@ class Unmet:
 
 
 def support_finding(cells: Cells) -> SupportFinding | None:
-    """What the training combinations cover of the evaluated ones.
-
-    Args:
-        cells: The combinations, with `trained`.
-
-    Returns:
-        Unseen values, unmet pairs, groups and shares, with sentences; None if the training combinations are unknown.
-    """
+    """What training covers of the evaluated combinations; None if the training combinations are unknown."""
     if cells.trained is None:
         return None
     atoms, labels = atoms_of(cells), cells.labels
-    trained, evaluated = cells.trained, cells.evaluated
-    unseen = unseen_parts(cells)
     unmet = unmet_pairs(cells, atoms)
-    groups = training_groups(cells)
     total = pairs_in_all(cells)
-    difference, left_out = set_difference(atoms, trained, evaluated)
+    difference, left_out = set_difference(atoms, cells.trained, cells.evaluated)
     finding = SupportFinding(
-        size=int(trained.sum()),
-        unseen=tuple(labels[part] for part in unseen),
+        size=int(cells.trained.sum()),
+        unseen=tuple(labels[part] for part in unseen_parts(cells)),
         unmet=tuple((atoms.labels[a], atoms.labels[b]) for a, b in unmet.pairs[:SHOWN].tolist()),
         unmet_count=len(unmet.pairs),
-        groups=tuple(tuple(labels[part] for part in group) for group in groups),
-        pair_coverage=len(atoms.interactions(trained, 2)) / total if total else 1.0,
+        groups=tuple(tuple(labels[part] for part in group) for group in training_groups(cells)),
+        pair_coverage=len(atoms.interactions(cells.trained, 2)) / total if total else 1.0,
         difference=difference,
         sentences=(),
     )
@@ -72,9 +66,7 @@ def unseen_parts(cells: Cells) -> Int[np.ndarray, " n"]:
     return unseen[np.lexsort((unseen, scores))]
 
 
-def part_scores(
-    cells: Cells, score: int, chosen: Bool[np.ndarray, " cell"]
-) -> tuple[Float[np.ndarray, " constituent"], Int[np.ndarray, " constituent"]]:
+def part_scores(cells: Cells, score: int, chosen: Chosen) -> tuple[PartScores, PartCounts]:
     """For each constituent: the mean score of the chosen combinations that hold it, and their number."""
     parts, values = part_values(cells, score, chosen)
     count = np.bincount(parts, minlength=cells.width)
@@ -82,9 +74,7 @@ def part_scores(
         return np.bincount(parts, weights=values, minlength=cells.width) / count, count
 
 
-def part_values(
-    cells: Cells, score: int, chosen: Bool[np.ndarray, " cell"]
-) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+def part_values(cells: Cells, score: int, chosen: Chosen) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """The constituents of the chosen combinations with the combinations' scores. One in two roles counts once."""
     parts = np.sort(cells.constituents[chosen], axis=1)
     fresh = parts != NOTHING
@@ -96,34 +86,33 @@ def unmet_pairs(cells: Cells, atoms: Atoms | None = None, score: int = 0) -> Unm
     """All evaluated pairs of constituents (with their slots) that never met in training."""
     assert cells.trained is not None
     atoms = atoms_of(cells) if atoms is None else atoms
-    if atoms.rows.shape[1] < 2:
-        return Unmet(np.empty((0, 2), dtype=np.int64), np.empty(0), np.empty(0, dtype=np.int64))
     met = atoms.interactions(cells.trained, 2)
     lacking = np.setdiff1d(atoms.interactions(cells.evaluated, 2), met, assume_unique=True)
     mean, count = atoms.scored(cells.evaluated, lacking, cells.mean[:, score])
     order = np.lexsort((lacking, mean))  # NaN comes last.
-    return Unmet(atoms.members(lacking, 2)[order], mean[order], count[order])
+    return Unmet(atoms.members(lacking)[order], mean[order], count[order])
 
 
 def training_groups(cells: Cells) -> list[list[int]]:
     """Groups of trained constituents that never share a combination with another group, largest first."""
     assert cells.trained is not None
-    rows = cells.constituents[cells.trained]
-    number, slot = np.nonzero(rows != NOTHING)
-    graph = sparse.coo_matrix(
-        (np.ones(len(number)), (number, len(rows) + rows[number, slot])), shape=(len(rows) + cells.width,) * 2
-    )
-    _, label = csgraph.connected_components(graph.tocsr(), directed=False)
+    label = connected(cells.constituents[cells.trained], cells.width)
     seen = np.nonzero(_parts_in(cells, cells.trained))[0]
-    groups: dict[int, list[int]] = {}
-    for part in seen.tolist():
-        groups.setdefault(int(label[len(rows) + part]), []).append(part)
-    return sorted(groups.values(), key=lambda group: (-len(group), group[0]))
+    groups = [seen[label[seen] == number].tolist() for number in np.unique(label[seen])]
+    return sorted(groups, key=lambda group: (-len(group), group[0]))
 
 
-def set_difference(
-    atoms: Atoms, trained: Bool[np.ndarray, " cell"], evaluated: Bool[np.ndarray, " cell"]
-) -> tuple[dict[int, float], tuple[int, ...]]:
+def connected(rows: Int[np.ndarray, "row slot"], width: int) -> Int[np.ndarray, " part"]:
+    """The connected component of each of `width` parts: parts of different ones share no row, even indirectly."""
+    number, slot = np.nonzero(rows != NOTHING)
+    graph = sparse.coo_array(
+        (np.ones(len(number)), (number, len(rows) + rows[number, slot])), shape=(len(rows) + width,) * 2
+    )
+    label = csgraph.connected_components(graph.tocsr(), directed=False)[1][len(rows) :]
+    return np.unique(label, return_inverse=True)[1]
+
+
+def set_difference(atoms: Atoms, trained: Chosen, evaluated: Chosen) -> tuple[dict[int, float], tuple[int, ...]]:
     """The share of t-way interactions in the evaluated combinations that training lacks (Lanus et al. 2021).
 
     Only interactions that occur are listed, never those of the whole space. Also returns the strengths that were left out
@@ -168,7 +157,7 @@ def holds_doubles(cells: Cells) -> bool:
     return bool(((parts[:, 1:] == parts[:, :-1]) & (parts[:, 1:] != NOTHING)).any())
 
 
-def _parts_in(cells: Cells, chosen: Bool[np.ndarray, " cell"]) -> Bool[np.ndarray, " constituent"]:
+def _parts_in(cells: Cells, chosen: Chosen) -> Bool[np.ndarray, " constituent"]:
     occurs = np.zeros(cells.width, dtype=bool)
     held = cells.constituents[chosen]
     occurs[held[held != NOTHING]] = True
@@ -186,26 +175,22 @@ def _sentences(
         f"Trained on {counted(finding.size, 'combination')}; "
         f"evaluated on {both:,} of them and on {counted(held_out, 'held-out one')}."
     ]
-    if finding.unseen:
-        sentences.append(f"{_values(len(finding.unseen))} never trained on: {listed(finding.unseen)}.")
-    else:
-        sentences.append("Every evaluated value was trained on.")
+    unseen = f"{_values(len(finding.unseen))} never trained on: {listed(finding.unseen)}."
+    sentences.append(unseen if finding.unseen else "Every evaluated value was trained on.")
     new = atoms.occurring(cells.evaluated) & ~atoms.occurring(cells.trained)
     moved = np.nonzero(new & _parts_in(cells, cells.trained)[atoms.constituent])[0]
-    if len(moved):
-        names = [atoms.labels[atom] for atom in moved.tolist()]
+    if names := [atoms.labels[atom] for atom in moved.tolist()]:
         sentences.append(f"{_values(len(names))} trained on, but never in this role: {listed(names)}.")
     sentences += _pair_sentences(cells, atoms, finding, unmet)
     if len(finding.groups) > 1:
         described = " | ".join(listed(group, 3) for group in finding.groups[:3])
         more = f" | and {len(finding.groups) - 3:,} more groups" if len(finding.groups) > 3 else ""
         sentences.append(f"The training values form {len(finding.groups):,} groups that never meet: {described}{more}.")
-    names = {1: "values", 2: "pairs", 3: "triples"}
-    lacks = ", ".join(f"{percent(share)} of {names[t]}" for t, share in finding.difference.items())
-    if lacks:
+    kinds = {1: "values", 2: "pairs", 3: "triples"}
+    if lacks := ", ".join(f"{percent(share)} of {kinds[t]}" for t, share in finding.difference.items()):
         sentences.append(f"Training lacks {lacks} in the evaluated combinations.")
     if left_out:
-        sentences.append(f"{', '.join(names[t] for t in left_out).capitalize()} are too many to count.")
+        sentences.append(f"{', '.join(kinds[t] for t in left_out).capitalize()} are too many to count.")
     return tuple(sentences)
 
 

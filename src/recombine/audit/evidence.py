@@ -6,16 +6,14 @@ import dataclasses
 import functools
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 from scipy import special
 
-from recombine.audit.cells import Cells
-from recombine.audit.coverage import part_scores, part_values
+from recombine.audit.cells import Cells, Chosen
+from recombine.audit.coverage import PartCounts, PartScores, part_scores, part_values
 from recombine.audit.findings import GapFinding, PartsFinding, Stratum, SupportFinding
-from recombine.audit.space import Planned, planned
+from recombine.audit.space import planned
 from recombine.audit.strata import MET, TRAINED, UNMET, between
-from recombine.stats.correction import benjamini_hochberg
-from recombine.stats.intervals import Interval
+from recombine.stats import Interval, benjamini_hochberg
 
 LOW = 0.5
 """On a scale from 0 to 1, a score below this is low."""
@@ -44,7 +42,7 @@ class Evidence:
     seed: int = 0
 
     @functools.cached_property
-    def scored(self) -> Bool[np.ndarray, " cell"]:
+    def scored(self) -> Chosen:
         """Which combinations have this score."""
         return self.cells.evaluated & np.isfinite(self.cells.mean[:, self.score])
 
@@ -59,19 +57,19 @@ class Evidence:
 
     @functools.cached_property
     def margin(self) -> float:
-        """`MARGIN` in units of the score."""
-        return MARGIN * self.scale
-
-    @functools.cached_property
-    def scale(self) -> float:
-        """The length of the scale: 1, or the distance between the best and the worst combination."""
+        """`MARGIN` in units of the score: of its scale of 1, or of the distance between best and worst combination."""
         values = self.cells.mean[self.scored, self.score]
-        return 1.0 if self.absolute or not len(values) else float(np.ptp(values)) or 1.0
+        return MARGIN * (1.0 if self.absolute or not len(values) else float(np.ptp(values)) or 1.0)
 
     def stratum(self, name: str) -> Stratum | None:
         """A stratum by name; None if it has no combinations."""
         strata = () if self.gap is None else self.gap.strata
         return next((stratum for stratum in strata if stratum.name == name), None)
+
+    def mean(self, name: str) -> Interval | None:
+        """The mean score of a stratum; None if it is unknown."""
+        stratum = self.stratum(name)
+        return None if stratum is None else stratum.score
 
     @functools.cached_property
     def met_gap(self) -> tuple[Interval | None, bool]:
@@ -87,16 +85,14 @@ class Evidence:
     @functools.cached_property
     def held_out_gap(self) -> tuple[Interval | None, bool]:
         """Trained minus held out, and whether constituents are held constant (they are if possible)."""
-        if self.gap is None:
-            return None, False
-        if self.gap.adjusted is not None:
-            return self.gap.adjusted, True
-        return self.gap.raw, False
+        if self.gap is None or self.gap.adjusted is None:
+            return (None if self.gap is None else self.gap.raw), False
+        return self.gap.adjusted, True
 
-    @functools.cached_property
-    def planned(self) -> Planned | None:
-        """The space of the table, if data can be planned for it."""
-        return planned(self.cells)
+    def collect(self, number: int, *, strength: int = 2) -> tuple[tuple[str, ...], ...]:
+        """The combinations that would add most to the coverage of training; none if data cannot be planned."""
+        space = planned(self.cells)
+        return () if space is None else space.cover(number, strength=strength, seed=self.seed)
 
     def not_learned(self) -> list[tuple[int, float, int]]:
         """Values that score low in all combinations, trained ones included: index, mean score, number of combinations.
@@ -126,13 +122,7 @@ class Evidence:
         return sorted(low, key=lambda value: value[1])
 
 
-def _p_low(
-    cells: Cells,
-    score: int,
-    chosen: Bool[np.ndarray, " cell"],
-    mean: Float[np.ndarray, " constituent"],
-    count: Int[np.ndarray, " constituent"],
-) -> Float[np.ndarray, " constituent"]:
+def _p_low(cells: Cells, score: int, chosen: Chosen, mean: PartScores, count: PartCounts) -> PartScores:
     """For each value, the p value of the hypothesis that its mean is at least `LOW`."""
     number, values = part_values(cells, score, chosen)
     squares = np.bincount(number, weights=(values - mean[number]) ** 2, minlength=cells.width)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from recombine._html import card, listing, paragraph, table
 from recombine.audit.wording import counted, estimate, large, shown
@@ -15,6 +15,21 @@ Link = Literal["identity", "logit", "log"]
 
 SCORES_SHOWN, ADVICE_SHOWN, NOTES_SHOWN = 2, 3, 3
 """How much of an audit its `repr` shows."""
+
+
+class Finding:
+    """A result that prints a summary of itself. Its subclasses are dataclasses with `_lines`."""
+
+    def record(self) -> dict[str, Any]:
+        """The whole result as plain data, as the command prints it with `--json`."""
+        return dataclasses.asdict(cast(Any, self))
+
+    def __repr__(self) -> str:
+        """A summary that fits a screen."""
+        return shown(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        raise NotImplementedError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,7 +211,7 @@ class ScoreFinding:
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Audit:
+class Audit(Finding):
     """The result of an audit.
 
     Printing it shows a summary. `audit.scores[0].advice` lists what to do, most useful first, and `audit.record()` is
@@ -216,14 +231,6 @@ class Audit:
     scores: tuple[ScoreFinding, ...]
     notes: tuple[str, ...]
     """What happened while the table was read."""
-
-    def record(self) -> dict[str, Any]:
-        """The whole result as plain data, as the command prints it with `--json`."""
-        return dataclasses.asdict(self)
-
-    def __repr__(self) -> str:
-        """A summary that fits a screen: the table, and for each score strata, verdict and advice."""
-        return shown(self._lines())
 
     def _repr_html_(self) -> str:
         pieces = [paragraph(sentence) for sentence in (self.support.sentences if self.support else ())]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 
-from recombine.audit.cells import NOTHING, Cells, Factor
+from recombine.audit.cells import NOTHING, Cells, Chosen, Factor
 from recombine.audit.coverage import holds_doubles, training_groups
 
 if TYPE_CHECKING:
@@ -48,52 +49,32 @@ class Planned:
     offsets: Int[np.ndarray, " slot"]
     """For each slot, what to add to a constituent's number in the table to get its number in the space."""
 
-    def rows(self, chosen: Bool[np.ndarray, " cell"]) -> Int[np.ndarray, "n slots"]:
+    def rows(self, chosen: Chosen) -> Int[np.ndarray, "n slots"]:
         """The chosen combinations as rows, without those that have an empty slot."""
         parts = self.cells.constituents[chosen]
-        rows = np.where(parts == NOTHING, self.space.width, parts + self.offsets[None, :])
-        rows = np.sort(rows, axis=1).astype(np.int32)
+        rows = np.sort(np.where(parts == NOTHING, self.space.width, parts + self.offsets), axis=1).astype(np.int32)
         return rows[self.space.contains(rows)]
 
-    def label(self, row: Int[np.ndarray, " slots"]) -> tuple[str, ...]:
-        """A combination as slot=value labels."""
-        named = [
-            f"{place}={value}" for factor in self.cells.factors for place in factor.slots for value in factor.values
-        ]
-        return tuple(named[part] for part in row.tolist() if part < self.space.width)
-
     def cover(self, number: int, *, strength: int = 2, seed: int = 0) -> tuple[tuple[str, ...], ...]:
-        """The combinations that would add most to the coverage of training."""
+        """The combinations that would add most to the coverage of training, as slot=value labels."""
         from recombine.supports.covering import cover
 
         assert self.cells.trained is not None
-        design = cover(
-            self.space,
-            strength=strength,
-            number=number,
-            already=self.rows(self.cells.trained),
-            forbidden=self.forbidden,
-            seed=seed,
-        )
-        useful = design.rows[design.gained > 0]
-        return tuple(self.label(row) for row in useful)
+        already, forbidden = self.rows(self.cells.trained), self.forbidden
+        design = cover(self.space, strength=strength, number=number, already=already, forbidden=forbidden, seed=seed)
+        slots = [(place, factor) for factor in self.cells.factors for place in factor.slots]
+        named = [f"{place}={value}" for place, factor in slots for value in factor.values]
+        useful = design.rows[design.gained > 0].tolist()
+        return tuple(tuple(named[part] for part in row if part < self.space.width) for row in useful)
 
 
 def planned(cells: Cells) -> Planned | None:
-    """The table's space, if data can be planned for it.
-
-    Args:
-        cells: The combinations.
-
-    Returns:
-        A space with one value per slot, or of subsets of one set; None for other tables and for very large spaces.
-    """
+    """The table's space: one value per slot, or subsets of one set; None for other tables and very large spaces."""
     from recombine.spaces.product import ProductSpace
     from recombine.spaces.subset import SubsetSpace
 
-    kinds = {factor.kind for factor in cells.factors}
-    if kinds == {"set"} and len(cells.factors) == 1:
-        factor = cells.factors[0]
+    factor, kinds = cells.factors[0], [factor.kind for factor in cells.factors]
+    if kinds == ["set"]:
         sizes = _sizes(cells, factor)
         space = SubsetSpace(modules=len(factor.values), max_active=max(sizes), min_active=max(1, min(sizes)))
         result = Planned(space, cells, (), np.zeros(len(cells.slots), dtype=np.int64))
@@ -102,10 +83,8 @@ def planned(cells: Cells) -> Planned | None:
     else:
         values = {place: factor.values for factor in cells.factors for place in factor.slots}
         space = ProductSpace(factors=tuple(values.items()))
-        result = Planned(space, cells, _no_doubles(cells, space), _offsets(cells, space))
-    if space.slots < 2 or space.interactions(2) > MOST_PAIRS:
-        return None
-    return result
+        result = Planned(space, cells, _no_doubles(cells), _offsets(cells))
+    return None if space.slots < 2 or space.interactions(2) > MOST_PAIRS else result
 
 
 def joining(cells: Cells) -> tuple[tuple[str, ...], ...]:
@@ -136,40 +115,29 @@ def _sizes(cells: Cells, factor: Factor) -> list[int]:
     return np.unique((cells.constituents[:, slots] != NOTHING).sum(1)).tolist()
 
 
-def _offsets(cells: Cells, space: Space) -> Int[np.ndarray, " slot"]:
+def _offsets(cells: Cells) -> Int[np.ndarray, " slot"]:
     """What to add to a constituent's number in each slot, because each role has its own numbers in a product space."""
-    first_here = dict(
-        zip(
-            (factor.name for factor in cells.factors),
-            np.cumsum([0] + [len(factor.values) for factor in cells.factors]).tolist(),
-            strict=False,
-        )
-    )
-    shift, start = {}, 0
+    shift, before = {}, 0
     for factor in cells.factors:
-        for place in factor.slots:
-            shift[place] = start - first_here[factor.name]
-            start += len(factor.values)
-    assert start == space.width
+        size = len(factor.values)
+        shift |= {place: before + role * size for role, place in enumerate(factor.slots)}
+        before += (len(factor.slots) - 1) * size
     return np.array([shift[place] for place in cells.slots], dtype=np.int64)
 
 
-def _no_doubles(cells: Cells, space: Space) -> tuple[Forbidden, ...]:
+def _no_doubles(cells: Cells) -> tuple[Forbidden, ...]:
     """Forbids one value in two roles at once, unless some combination of the table has it."""
     from recombine.supports.covering import Forbidden
 
-    if all(factor.kind != "roles" for factor in cells.factors) or holds_doubles(cells):
+    if holds_doubles(cells):
         return ()
     forbidden, start = [], 0
     for factor in cells.factors:
-        size, places = len(factor.values), len(factor.slots)
+        size, roles = len(factor.values), len(factor.slots)
         forbidden += [
             Forbidden((start + first * size + value, start + second * size + value))
-            for first in range(places)
-            for second in range(first + 1, places)
+            for first, second in itertools.combinations(range(roles), 2)
             for value in range(size)
-            if factor.kind == "roles"
         ]
-        start += size * places
-    assert start == space.width
+        start += size * roles
     return tuple(forbidden)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from scipy import sparse, special
 from scipy.sparse.linalg import lsmr
 
 from recombine.audit.atoms import atoms_of
-from recombine.audit.cells import NOTHING, Cells
+from recombine.audit.cells import Cells, Chosen
 from recombine.audit.coverage import unseen_parts
+from recombine.audit.crossed.design import design_among
 from recombine.audit.findings import GapFinding, Stratum
 from recombine.stats.intervals import LEVEL, Interval, mean_and_error, t_bounds
 
@@ -24,20 +25,11 @@ STRATA = (TRAINED, MET, UNMET, UNSEEN)
 
 
 def stratum_of(cells: Cells) -> tuple[str, ...] | None:
-    """The stratum of each combination by what training covers of it.
-
-    Args:
-        cells: The combinations.
-
-    Returns:
-        One of `STRATA` for each combination, or None if the training combinations are unknown.
-    """
+    """The one of `STRATA` that each combination is in; None if the training combinations are unknown."""
     if cells.trained is None:
         return None
     atoms = atoms_of(cells)
-    unmet = np.zeros(len(cells.constituents), dtype=bool)
-    if atoms.rows.shape[1] > 1:
-        unmet = atoms.lacking(~cells.trained, atoms.interactions(cells.trained, 2)) > 0
+    unmet = atoms.lacking(~cells.trained, atoms.interactions(cells.trained, 2)) > 0
     unseen = np.isin(cells.constituents, unseen_parts(cells)).any(1)
     chosen = np.select([cells.trained, unseen, unmet], [0, 3, 2], default=1)
     return tuple(STRATA[index] for index in chosen.tolist())
@@ -48,10 +40,6 @@ def mean_score(values: Float[np.ndarray, " n"], *, binary: bool) -> Interval | N
 
     The interval of a binary score stays between 0 and 1. If all combinations have the mean 0 or 1, the t interval would
     have no width; then it is Wilson's, with a combination as the unit.
-
-    Args:
-        values: The mean score of each combination.
-        binary: Whether the score is 0 or 1 in each row.
     """
     count = len(values)
     if count < 2:
@@ -94,23 +82,17 @@ def raw_gap(first: Float[np.ndarray, " n"], second: Float[np.ndarray, " m"], *, 
 def gap_finding(cells: Cells, score: int) -> GapFinding | None:
     """Trained against held-out combinations: by stratum, raw, and with constituents held constant.
 
-    Args:
-        cells: The combinations.
-        score: The index of the score.
-
-    Returns:
-        The finding, or None if the training combinations are unknown.
+    None if the training combinations are unknown.
     """
     names = stratum_of(cells)
     if names is None or cells.trained is None:
         return None
-    stratum = np.array(names)
     scored = cells.evaluated & np.isfinite(cells.mean[:, score])
     values, binary = cells.mean[:, score], cells.binary[score]
-    groups = [(name, scored & (stratum == name)) for name in STRATA]
+    groups = {name: scored & (np.array(names) == name) for name in STRATA}
     strata = tuple(
         Stratum(name, int(held.sum()), int(cells.count[held].sum()), mean_score(values[held], binary=binary))
-        for name, held in groups
+        for name, held in groups.items()
         if held.any()
     )
     trained, held_out = scored & cells.trained, scored & ~cells.trained
@@ -134,8 +116,7 @@ def between(cells: Cells, score: int, first: str, second: str) -> tuple[Interval
     left, right = (scored & (np.array(names) == name) for name in (first, second))
     if not left.any() or not right.any():
         return None, False
-    adjusted, _ = adjusted_gap(cells, score, left, right)
-    if adjusted is not None:
+    if (adjusted := adjusted_gap(cells, score, left, right)[0]) is not None:
         return adjusted, True
     values = cells.mean[:, score]
     return raw_gap(values[left], values[right], binary=cells.binary[score]), False
@@ -154,27 +135,19 @@ FULL = 1 - 1e-8
 """A combination with this leverage is fitted exactly, so it carries no information about the error."""
 
 
-def adjusted_gap(
-    cells: Cells, score: int, first: Bool[np.ndarray, " cell"], second: Bool[np.ndarray, " cell"]
-) -> tuple[Interval | None, str]:
+def adjusted_gap(cells: Cells, score: int, first: Chosen, second: Chosen) -> tuple[Interval | None, str]:
     """The mean of `first` minus that of `second`, with an effect for each value in each slot.
 
     Least squares over combinations with equal weights. The interval is robust to unequal variances (HC3; HC1 with very
     many values) and uses the t distribution. A value that occurs in only one of the groups carries no information.
-
-    Args:
-        cells: The combinations.
-        score: The index of the score.
-        first: The combinations of the first group.
-        second: The combinations of the second group.
-
-    Returns:
-        The difference and an empty text, or None and the reason.
+    If the difference cannot be adjusted, it is None, and the text says why.
     """
     chosen = first | second
     values = cells.mean[chosen, score]
     group = first[chosen].astype(float)
-    design, columns = _design(cells, chosen)
+    indicators = design_among(cells, chosen)
+    design = sparse.csr_matrix(sparse.hstack([indicators.matrix, np.ones((len(values), 1))]))
+    columns = len(indicators.slot) + 1
     if columns <= DENSE:
         basis, leverage, rank = _factored(design)
         residuals = [vector - basis @ (basis.T @ vector) for vector in (group, values)]
@@ -188,7 +161,7 @@ def adjusted_gap(
     spread = float(((group - group.mean()) ** 2).sum())
     total = float(side @ side)
     if total <= LEAST_LEFT * spread:
-        return (None, "The gap cannot be adjusted: the values of a combination determine whether it is held out.")
+        return None, "The gap cannot be adjusted: the values of a combination determine whether it is held out."
     freedom = len(values) - rank - 1
     if freedom < LEAST_FREEDOM:
         return None, "The gap cannot be adjusted: there are too few combinations for the number of values."
@@ -197,16 +170,6 @@ def adjusted_gap(
     half = float(special.stdtrit(freedom, (1 + LEVEL) / 2)) * error
     method = "parts held constant, HC3" if leverage is not None else "parts held constant, HC1"
     return Interval(gap, gap - half, gap + half, len(values), LEVEL, method), ""
-
-
-def _design(cells: Cells, chosen: Bool[np.ndarray, " cell"]) -> tuple[sparse.csr_matrix, int]:
-    """One column per value and slot that occurs, and a constant; with the number of columns."""
-    rows = atoms_of(cells).rows[chosen]
-    number, slot = np.nonzero(rows != NOTHING)
-    _, column = np.unique(rows[number, slot], return_inverse=True)
-    width = int(column.max(initial=-1)) + 1
-    indicators = sparse.coo_matrix((np.ones(len(number)), (number, column)), shape=(len(rows), width))
-    return sparse.csr_matrix(sparse.hstack([indicators, np.ones((len(rows), 1))])), width + 1
 
 
 def _factored(design: sparse.csr_matrix) -> tuple[Float[np.ndarray, "n rank"], Float[np.ndarray, " n"], int]:

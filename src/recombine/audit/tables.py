@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from recombine.audit.atoms import atoms_of
-from recombine.audit.cells import NOTHING, Cells
+from recombine.audit.cells import Cells
 from recombine.audit.coverage import part_scores, unmet_pairs
 from recombine.audit.findings import Audit
 from recombine.audit.strata import stratum_of
@@ -41,11 +41,7 @@ def _combinations(cells: Cells) -> pd.DataFrame:
     columns: dict[str, Any] = {}
     for place in dict.fromkeys(cells.slots):
         slots = [slot for slot, other in enumerate(cells.slots) if other == place]
-        column = words[:, slots[0]]
-        if len(slots) > 1:
-            held = cells.constituents[:, slots] != NOTHING
-            column = ["; ".join(row[full]) for row, full in zip(words[:, slots], held, strict=True)]
-        columns[place] = column
+        columns[place] = ["; ".join(filter(None, row)) for row in words[:, slots]]  # Empty slots hold no text.
     if cells.trained is not None:
         columns |= {"trained": cells.trained, "stratum": stratum_of(cells)}
     columns["rows"] = cells.count
@@ -56,9 +52,8 @@ def _combinations(cells: Cells) -> pd.DataFrame:
 
 def _parts(cells: Cells) -> pd.DataFrame:
     """One row per value: the number of combinations with it, and their mean score."""
-    names = [factor.name for factor in cells.factors for _ in factor.values]
-    values = [value for factor in cells.factors for value in factor.values]
-    columns: dict[str, Any] = {"factor": names, "value": values}
+    named = [(factor.name, value) for factor in cells.factors for value in factor.values]
+    columns: dict[str, Any] = dict(zip(("factor", "value"), zip(*named, strict=True), strict=True))
     if cells.trained is not None:
         columns["trained combinations"] = part_scores(cells, 0, cells.trained)[1]
     for index, name in enumerate(cells.scores):
@@ -71,9 +66,9 @@ def _parts(cells: Cells) -> pd.DataFrame:
 def _unmet(cells: Cells) -> pd.DataFrame:
     if cells.trained is None:
         return pd.DataFrame()
-    atoms, unmet = atoms_of(cells), unmet_pairs(cells)
-    labels = np.array(atoms.labels, dtype=object)[unmet.pairs]
-    columns = {"first": labels[:, 0], "second": labels[:, 1], "combinations": unmet.combinations}
+    unmet = unmet_pairs(cells)
+    first, second = np.array(atoms_of(cells).labels, dtype=object)[unmet.pairs].T
+    columns = {"first": first, "second": second, "combinations": unmet.combinations}
     return pd.DataFrame(columns | {f"mean {cells.scores[0]}": unmet.score})
 
 
@@ -84,22 +79,14 @@ def _ends(interval: Interval | None) -> dict[str, Any]:
 def _strata(audit: Audit) -> list[dict[str, Any]]:
     rows = []
     for score in audit.scores:
-        first = {"score": score.score}
-        rows.append(
-            first | {"what": "all", "combinations": audit.combinations, "rows": score.rows} | _ends(score.overall)
-        )
-        if score.gap is None:
-            continue
-        rows += [
-            first | {"what": s.name, "combinations": s.combinations, "rows": s.rows} | _ends(s.score)
-            for s in score.gap.strata
-        ]
-        gaps = {"trained minus held out": score.gap.raw, "the same with parts held constant": score.gap.adjusted}
-        rows += [
-            first | {"what": what, "combinations": interval.replicates} | _ends(interval)
-            for what, interval in gaps.items()
-            if interval is not None
-        ]
+        strata = () if score.gap is None else score.gap.strata
+        parts = [("all", audit.combinations, score.rows, score.overall)]
+        for what, combinations, count, mean in parts + [(s.name, s.combinations, s.rows, s.score) for s in strata]:
+            named = {"score": score.score, "what": what, "combinations": combinations, "rows": count}
+            rows.append(named | _ends(mean))
+        for what, name in (("trained minus held out", "raw"), ("the same with parts held constant", "adjusted")):
+            if (gap := getattr(score.gap, name, None)) is not None:
+                rows.append({"score": score.score, "what": what, "combinations": gap.replicates} | _ends(gap))
     return rows
 
 

@@ -25,9 +25,12 @@ class JsonLines:
         line = json.dumps(dict(record), allow_nan=False) + "\n"
         with self._lock, explained(self.path.parent):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with open(self.path, "ab") as file:
+            with open(self.path, "ab+") as file:
                 # A new record must not continue a line that was cut off.
-                file.write(("\n" if self._unfinished() else "").encode() + line.encode())
+                if file.tell():
+                    file.seek(-1, os.SEEK_END)
+                    line = line if file.read(1) == b"\n" else "\n" + line
+                file.write(line.encode())
                 file.flush()
                 os.fsync(file.fileno())
 
@@ -44,14 +47,6 @@ class JsonLines:
             if isinstance(record, dict):
                 yield record
 
-    def _unfinished(self) -> bool:
-        """The last line has no line break."""
-        if not self.path.is_file() or not self.path.stat().st_size:
-            return False
-        with open(self.path, "rb") as file:
-            file.seek(-1, os.SEEK_END)
-            return file.read(1) != b"\n"
-
 
 def changed_settings(stored: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     """The settings that differ from the stored ones, in words. Empty if none does."""
@@ -59,24 +54,22 @@ def changed_settings(stored: Mapping[str, Any], settings: Mapping[str, Any]) -> 
     return ", ".join(f"{name} {stored.get(name)!r} (now {settings[name]!r})" for name in changed)
 
 
-SETTINGS = "settings.json"
-ANSWERS = "answers.jsonl"
-
-
 class AnswerCache:
     """The answers so far, one line of JSON each. An interrupted audit loses no answer."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.answers = self.path / ANSWERS
+        self.answers = self.path / "answers.jsonl"
         """The file of the answers."""
         self._records = JsonLines(self.answers)
+        self.add = self._records.add
+        """Appends a record and flushes it to disk. Several threads may call this at once."""
 
     def check(self, settings: Mapping[str, Any]) -> None:
         """Raise `BadInput` if the folder contains answers to other settings, or other files. Changes nothing."""
         if self.path.exists() and not self.path.is_dir():
             raise BadInput(f"{self.path} is a file.", fix="name a folder with --out")
-        stored = self.path / SETTINGS
+        stored = self.path / "settings.json"
         if not stored.is_file():
             if self.path.is_dir() and any(self.path.iterdir()):
                 raise BadInput(
@@ -98,12 +91,8 @@ class AnswerCache:
             self.path.mkdir(parents=True, exist_ok=True)
             check_writable(self.path)
             reclaim(self.path)
-            write_json(self.path / SETTINGS, sealed(dict(settings)))
+            write_json(self.path / "settings.json", sealed(dict(settings)))
 
     def read(self) -> dict[str, dict[str, Any]]:
         """The last record of each item."""
         return {record["item"]: record for record in self._records if isinstance(record.get("item"), str)}
-
-    def add(self, record: Mapping[str, Any]) -> None:
-        """Append a record and flush it to disk. Several threads may call this at once."""
-        self._records.add(record)

@@ -62,10 +62,9 @@ def ask_items(
     if at_once < 1:
         raise BadInput(f"At least one question must be asked at once, got {at_once}.", fix="give 1 or more")
     held = cache.read()
-    waiting = [item for item in items if not answered(held.get(item.name))]
-    waiting.sort(key=lambda item: item.name in held)
-    failures: list[str] = []
-    done, unavailable, gave_up = 0, 0, ""
+    unanswered = (item for item in items if not answered(held.get(item.name)))
+    waiting = sorted(unanswered, key=lambda item: item.name in held)
+    failures, done, unavailable, gave_up = list[str](), 0, 0, ""
     none_yet = not any(answered(held.get(item.name)) for item in items)
 
     def settle(item: Item) -> Reply:
@@ -87,9 +86,9 @@ def ask_items(
                 on("asking the model", done / len(waiting))
             if unavailable >= GIVE_UP:
                 gave_up = f"there was no reply to {unavailable} questions in a row"
-            elif none_yet and done >= GIVE_UP:
+                break
+            if none_yet and done >= GIVE_UP:
                 gave_up = f"none of the first {done} was answered"
-            if gave_up:
                 break
     return _notes(failures, len(waiting) - done, len(items), gave_up)
 
@@ -128,7 +127,8 @@ def _reply(item: Item, ask: Ask) -> Reply:
 def _at_once(items: Sequence[Item], settle: Callable[[Item], Reply], threads: int) -> Generator[Reply, None, None]:
     """Replies in the order of their arrival. Each thread stores its replies itself, so none is lost."""
     left, lock, stop = iter(items), threading.Lock(), threading.Event()
-    replies: queue.Queue[Reply | BaseException | None] = queue.Queue()
+    # Threads wait for room, so few questions are asked after the caller gives up.
+    replies: queue.Queue[Reply | BaseException] = queue.Queue(threads)
 
     def work() -> None:
         try:
@@ -136,36 +136,37 @@ def _at_once(items: Sequence[Item], settle: Callable[[Item], Reply], threads: in
                 with lock:
                     item = next(left, None)
                 if item is None:
-                    break
+                    return
                 replies.put(settle(item))
-            replies.put(None)
         except BaseException as error:  # noqa: BLE001 (raised again by the caller)
             replies.put(error)
 
-    running = min(threads, len(items))
-    for _ in range(running):
+    for _ in range(min(threads, len(items))):
         # Daemon threads: an interrupted command does not wait for answers that may take minutes.
         threading.Thread(target=work, daemon=True).start()
     try:
-        while running:
+        for _ in items:
             reply = replies.get()
             if isinstance(reply, BaseException):
                 raise reply
-            if reply is None:
-                running -= 1
-            else:
-                yield reply
+            yield reply
     finally:
         stop.set()
+        while not replies.empty():  # Make room: threads that wait can end.
+            replies.get_nowait()
 
 
 def _notes(failures: list[str], left: int, items: int, gave_up: str) -> list[str]:
     if not failures and not left:
         return []
-    kinds = list(dict.fromkeys(failures))
-    reasons = "; ".join(kinds[:3]) + ("; and others" if len(kinds) > 3 else "")
     unasked = f" ({left} of them were not asked, because {gave_up})" if left else ""
     return [
-        f"{len(failures) + left} of {items} items have no answer{unasked}: {reasons.rstrip('.')}.",
+        f"{len(failures) + left} of {items} items have no answer{unasked}: {reasons(failures).rstrip('.')}.",
         "They are left out. The same command asks only the missing questions.",
     ]
+
+
+def reasons(failures: Sequence[str], most: int = 3) -> str:
+    """The different errors, each once; the first few of them."""
+    kinds = list(dict.fromkeys(failures))
+    return "; ".join(kinds[:most]) + ("; and others" if len(kinds) > most else "")

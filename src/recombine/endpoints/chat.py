@@ -38,6 +38,8 @@ LARGEST_ERROR = 1 << 16
 """Most bytes of an error reply that are read."""
 PUBLIC_PARAMETERS = ("api-version", "version")
 """Query parameters that are not secret. The values of all others are never stored or printed."""
+SHOWN = 200
+"""Most characters of a server's message that are passed on."""
 SHORTEST_KEY = 6
 """A shorter key may be an ordinary word, so it is not removed from texts."""
 
@@ -82,13 +84,12 @@ class ChatEndpoint:
         timeout: float = TIMEOUT,
         limit: float = LIMIT,
     ) -> None:
-        self.base = base = address(url, key_variable)
-        """The address without secrets."""
+        base = address(url, key_variable)
         self.url = base if base.endswith("/chat/completions") else f"{base}/chat/completions"
         """The address of chat completions, without the query."""
         self._query, shown, self._hidden = _query(url)
-        if shown:
-            self.base = f"{base}?{shown}"
+        self.base = f"{base}?{shown}" if shown else base
+        """The address without secrets."""
         self.fix = ""
         """What the user can do about the last error, if that is known."""
         self.model = model
@@ -136,24 +137,19 @@ class ChatEndpoint:
         request = urllib.request.Request(url, body, self._headers(), method="POST")
         try:
             with self._opener.open(request, timeout=timeout) as reply:
-                text = _read(reply, start + timeout)
-            return content(text)
+                return self._content(_read(reply, start + timeout))
         except urllib.error.HTTPError as error:
             message = f"HTTP {error.code} {self._short(plain(str(error.reason)))}".strip()
-            wait = _retry_after(error.headers.get("Retry-After"))
             if reason := self._short(_explained(error, start + timeout)):
                 message += f": {reason}"
             error.close()
             if error.code in RETRIED:
-                raise _Retry(message, wait) from error
+                raise _Retry(message, _retry_after(error.headers.get("Retry-After", "0"))) from error
             if error.code in DENIED:
                 raise Unavailable(f"{message}{self._denied()}") from error
             raise RequestFailed(message) from error
         except (OSError, http.client.HTTPException) as error:
             raise _Retry(f"{type(error).__name__}: {getattr(error, 'reason', error)}") from error
-        except NotAChat as error:
-            reason = self._short(error.explanation)
-            raise RequestFailed(f"{error}: {reason}" if reason else str(error)) from error
         except ValueError as error:  # A host name that cannot be encoded.
             raise RequestFailed(f"{type(error).__name__}: {error}") from error
 
@@ -190,16 +186,41 @@ class ChatEndpoint:
 
     def _short(self, text: str) -> str:
         """The beginning of a text, without secrets. Secrets are removed first: half a key would not be found."""
-        return shortened(self._without_key(text))
+        text = self._without_key(text)
+        return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+
+    def _content(self, body: bytes) -> str:
+        """The text of a chat completion. Text in several pieces is joined; missing text is empty."""
+        reply = None
+        try:
+            reply = json.loads(body)
+            text = reply["choices"][0]["message"]["content"]
+        except (ValueError, RecursionError):
+            empty = not body.strip()
+            kind = "a web page" if body.lstrip()[:1] == b"<" else "nothing" if empty else "text that is not JSON"
+        except (KeyError, IndexError, TypeError):
+            kind = "an error" if isinstance(reply, dict) and reply.get("error") else "JSON without it"
+        else:
+            if isinstance(text, list):
+                return "".join(str(piece.get("text", "")) for piece in text if isinstance(piece, dict))
+            return "" if text is None else str(text)
+        reason = self._short(explanation(body))
+        message = f"the reply is not a chat completion: expected JSON with choices[0].message.content, got {kind}"
+        raise RequestFailed(f"{message}: {reason}" if reason else message)
 
 
 def address(url: str, key_variable: str) -> str:
     """The address of an endpoint without its query and last slash. Raise `BadInput` if it is invalid or contains a key."""
-    parts = _parts(url)
-    if parts is None:
-        shown = url.partition("?")[0]
+    try:
+        parts = urllib.parse.urlsplit(url)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        # The library refuses other characters, and repeats the query in its error.
+        valid = valid and url.isprintable() and " " not in url and (parts.path + parts.query).isascii()
+    except ValueError:  # An open bracket, or a port that is not a number.
+        parts, valid = urllib.parse.urlsplit(""), False
+    if not valid:
         raise BadInput(
-            f"The endpoint {shown!r} is not a valid address.",
+            f"The endpoint {url.partition('?')[0]!r} is not a valid address.",
             fix="write the whole address: https://host/v1 or http://...",
         )
     if parts.username or parts.password:
@@ -207,38 +228,25 @@ def address(url: str, key_variable: str) -> str:
     return urllib.parse.urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
 
 
-def _parts(url: str) -> urllib.parse.SplitResult | None:
-    try:
-        parts = urllib.parse.urlsplit(url)
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        # The library refuses other characters, and repeats the query in its error.
-        valid = valid and url.isprintable() and " " not in url and (parts.path + parts.query).isascii()
-    except ValueError:  # An open bracket, or a port that is not a number.
-        return None
-    return parts if valid else None
-
-
 def _read(reply: http.client.HTTPResponse, end: float) -> bytes:
     """The body, up to a size and until a time: a server may send a few bytes now and then."""
     declared = str(reply.headers.get("Content-Length", ""))
     most = min(int(declared), LARGEST) if declared.isdecimal() else LARGEST
-    pieces, size = [], 0
-    while size < most and (piece := reply.read1(min(65_536, most - size))):
-        pieces.append(piece)
-        size += len(piece)
+    body = bytearray()
+    while len(body) < most and (piece := reply.read1(min(65_536, most - len(body)))):
+        body += piece
         if time.monotonic() > end:
             raise TimeoutError("the answer did not end in time")
-    if declared.isdecimal() and size < most:
-        raise http.client.IncompleteRead(b"", most - size)
-    return b"".join(pieces)
+    if declared.isdecimal() and len(body) < most:
+        raise http.client.IncompleteRead(b"", most - len(body))
+    return bytes(body)
 
 
 def _explained(error: urllib.error.HTTPError, end: float) -> str:
     """The explanation in an error reply. For a redirect: its target."""
     target = error.headers.get("Location")
     if 300 <= error.code < 400 and target:
-        shown = plain(target.partition("?")[0])
-        return f"it redirects to {shown}, and redirects are not followed"
+        return f"it redirects to {plain(target.partition('?')[0])}, and redirects are not followed"
     body = b""
     # A late or incomplete explanation is not worth another error.
     with contextlib.suppress(OSError, http.client.HTTPException):
@@ -253,25 +261,20 @@ def _query(url: str) -> tuple[str, str, list[str]]:
     shown, hidden = [], []
     for part in filter(None, query.split("&")):
         name, sign, value = part.partition("=")
-        if name.lower() in PUBLIC_PARAMETERS and sign:
-            shown.append(part)
-        else:
-            shown.append(f"{name}=[hidden]" if sign else "[hidden]")
-            hidden += [value, urllib.parse.unquote_plus(value)] if sign else [part]
+        public = bool(sign) and name.lower() in PUBLIC_PARAMETERS
+        shown.append(part if public else f"{name}=[hidden]" if sign else "[hidden]")
+        hidden += [] if public else [value, urllib.parse.unquote_plus(value)] if sign else [part]
     return query, "&".join(shown), hidden
 
 
-def _retry_after(header: str | None) -> float:
+def _retry_after(header: str) -> float:
     """The seconds of a Retry-After header, which may be a date. 0 if it cannot be read."""
-    if header is None:
-        return 0.0
+    wait = 0.0
     try:
         wait = float(header)
     except ValueError:
-        try:
+        with contextlib.suppress(ValueError, OverflowError, OSError):
             wait = email.utils.parsedate_to_datetime(header).timestamp() - time.time()
-        except (ValueError, OverflowError, OSError):
-            return 0.0
     return wait if 0 < wait < float("inf") else 0.0
 
 
@@ -290,48 +293,12 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-SHOWN = 200
-"""Most characters of a server's message that are passed on."""
-EXPECTED = "choices[0].message.content"
-
-
-class NotAChat(Exception):
-    """The reply is not a chat completion. `explanation` is what the reply says."""
-
-    def __init__(self, kind: str, explanation: str) -> None:
-        super().__init__(f"the reply is not a chat completion: expected JSON with {EXPECTED}, got {kind}")
-        self.explanation = explanation
-
-
-def content(body: bytes) -> str:
-    """The text of a chat completion. Text in several pieces is joined; missing text is empty."""
-    try:
-        reply = json.loads(body)
-    except (ValueError, RecursionError):
-        empty = not body.strip()
-        kind = "a web page" if body.lstrip()[:1] == b"<" else "nothing" if empty else "text that is not JSON"
-        raise NotAChat(kind, explanation(body)) from None
-    try:
-        text = reply["choices"][0]["message"]["content"]
-    except (KeyError, IndexError, TypeError):
-        failed = isinstance(reply, dict) and reply.get("error")
-        raise NotAChat("an error" if failed else "JSON without it", explanation(body)) from None
-    if isinstance(text, list):
-        return "".join(str(piece.get("text", "")) for piece in text if isinstance(piece, dict))
-    return "" if text is None else str(text)
-
-
 def explanation(body: bytes) -> str:
     """The message of a reply on one line: its error message if it is JSON with one, otherwise the whole reply."""
     text = body.decode("utf-8", "replace")
     with contextlib.suppress(ValueError, RecursionError):
         text = _message(json.loads(text)) or text
     return plain(" ".join(text.split())[: 100 * SHOWN])
-
-
-def shortened(text: str) -> str:
-    """The beginning of an explanation. Remove secrets first: half of a secret would not be found."""
-    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 
 
 def _message(reply: Any) -> str:

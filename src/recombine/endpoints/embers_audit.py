@@ -121,10 +121,8 @@ def _answers_frame(items: Sequence[Item], cache: AnswerCache) -> pd.DataFrame:
     held = cache.read()
     rows = [(item, record) for item in items if answered(record := held.get(item.name))]
     asked = pd.DataFrame([dataclasses.asdict(item) for item, _ in rows], columns=[*Item.__dataclass_fields__])
-    frame = asked.assign(
+    frame = asked.astype({"input_logprob": float, "output_logprob": float}).assign(
         correct=[int(record["correct"]) for _, record in rows],
-        input_logprob=asked["input_logprob"].astype(float),
-        output_logprob=asked["output_logprob"].astype(float),
         input_length=[len(item.input) for item, _ in rows],
         output_length=[len(item.output) for item, _ in rows],
         name=[item.name for item, _ in rows],

@@ -146,9 +146,9 @@ class ImagesAudit:
         return f"ImagesAudit({plain(self.pipeline)!r}, judge={plain(self.judge)!r}, sets: {sets})"
 
     def _repr_html_(self) -> str:
-        rates = ["" if each.success is None else f"{each.success.estimate:.2f}" for each in self.sets]
         rows = [
-            (each.name, each.images, rate, each.relation.verdict) for each, rate in zip(self.sets, rates, strict=True)
+            (each.name, each.images, f"{each.success.estimate:.2f}" if each.success else "", each.relation.verdict)
+            for each in self.sets
         ]
         columns = ["set", "images", "success", "decodability and success"]
         return _html.card(f"{self.pipeline}: {self.kind}", _html.table(columns, rows), _html.listing(self.notes))

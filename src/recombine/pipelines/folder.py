@@ -38,16 +38,15 @@ class ImageFolder:
         if stored.is_file():
             before = read_record(stored)
             changed = changed_settings(before, settings)
-            if changed and any((self.path / "prompts").glob(f"*/{MANIFEST}")):
+            if not changed:
+                return
+            if any((self.path / "prompts").glob(f"*/{MANIFEST}")):
                 raise BadInput(
                     f"{self.path} contains images with other settings: {changed}.",
                     fix="use the same settings to continue, or another folder with --out",
                 )
-            if changed:
-                with explained(self.path):
-                    write_json(stored, sealed(before | dict(settings)))
-            return
-        if any(entry.name != "temporary" for entry in self.path.iterdir()):
+            settings = before | dict(settings)
+        elif any(entry.name != "temporary" for entry in self.path.iterdir()):
             raise BadInput(
                 f"{self.path} is not empty and contains no audit of images.", fix="name a new folder with --out"
             )
@@ -63,11 +62,7 @@ class ImageFolder:
         return (self.path / "prompts" / prompt / MANIFEST).is_file()
 
     def write(
-        self,
-        prompt: str,
-        record: Mapping[str, Any],
-        images: Sequence[Any],
-        arrays: Mapping[str, Float[np.ndarray, "image _"]],
+        self, prompt: str, record: Mapping[str, Any], images: Sequence[Any], arrays: Mapping[str, np.ndarray]
     ) -> None:
         """Write the images of a prompt (Pillow images) with the activations of the pipeline."""
         from safetensors.numpy import save_file
@@ -103,23 +98,11 @@ class ImageFolder:
                 ) from error
         return arrays
 
-    def names(self, prompt: str) -> tuple[str, ...]:
-        """The arrays of a prompt, in the order of the computation."""
-        return tuple(self.manifest(prompt)["arrays"])
 
-
-class JudgementLog:
+class JudgementLog(JsonLines):
     """The judgements of one judge: one line of JSON per image."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._records = JsonLines(path)
 
     def read(self) -> dict[tuple[str, int], dict[str, Any]]:
         """The last judgement of each image, by prompt and number."""
-        complete = (record for record in self._records if {"prompt", "image"} <= set(record))
+        complete = (record for record in self if {"prompt", "image"} <= set(record))
         return {(record["prompt"], record["image"]): record for record in complete}
-
-    def add(self, record: Mapping[str, Any]) -> None:
-        """Append a judgement and flush it to disk."""
-        self._records.add(record)

@@ -39,8 +39,8 @@ class GenerationSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, value, least in (("images", self.images, 1), ("steps", self.steps, 2), ("seed", self.seed, 0)):
-            if value < least:
+        for name, least in {"images": 1, "steps": 2, "seed": 0}.items():
+            if (value := getattr(self, name)) < least:
                 raise BadInput(f"{name} must be {least} or more, got {value}.")
         if self.guidance is not None and not math.isfinite(self.guidance):
             raise BadInput(f"The guidance must be a number, got {self.guidance}.")
@@ -89,14 +89,12 @@ def _advice(error: Exception) -> str:
 def _conditioning(
     loaded: LoadedPipeline, recorder: Recorder, prompts: Sequence[Prompt], settings: GenerationSettings
 ) -> Conditioning:
+    tried: list[str] = []
     failed: list[str] = []
 
     def call(prompt: str, steps: int, seed: int) -> Any:
-        changed = dataclasses.replace(settings, images=1, steps=steps)
-        failed.append(prompt)
-        result = _call(loaded, prompt, changed, [seed])
-        failed.pop()
-        return result
+        tried.append(prompt)
+        return _call(loaded, prompt, dataclasses.replace(settings, images=1, steps=steps), [seed])
 
     for attempt in range(MOST_FAILURES):
         first, *others = [prompt for prompt in prompts if prompt.text not in failed] or prompts
@@ -108,10 +106,10 @@ def _conditioning(
         except BadInput:
             raise
         except Exception as error:
+            failed.append(tried[-1])
             if attempt == MOST_FAILURES - 1:
-                prompt = failed[-1] if failed else first.text
                 raise BadInput(
-                    f"The pipeline failed on the prompt {prompt!r}: {type(error).__name__}: {str(error)[:300]}",
+                    f"The pipeline failed on the prompt {tried[-1]!r}: {type(error).__name__}: {str(error)[:300]}",
                     fix=_advice(error),
                 ) from error
     raise AssertionError
@@ -129,9 +127,7 @@ def _make(
     texts = [f"{settings.seed}\n{prompt.text}\n{number}" for number in range(settings.images)]
     seeds = [int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "big") for text in texts]
     together = "num_images_per_prompt" in loaded.parameters
-    images: list[Any] = []
-    flagged: list[bool] = []
-    parts: list[dict[str, np.ndarray]] = []
+    images, flagged, parts = [], [], []
     for batch in [seeds] if together else [[seed] for seed in seeds]:
         recorder.forget()
         result = _call(loaded, prompt.text, dataclasses.replace(settings, images=len(batch)), batch)
@@ -166,8 +162,7 @@ def activations(recorder: Recorder, where: Conditioning, images: int) -> dict[st
     for name, (index, row) in where.encoders.items():
         calls = recorder.encoded.get(name, [])
         if index < len(calls) and row < len(calls[index]):
-            encoded = calls[index][row].cpu().numpy()
-            arrays[f"{TEXT}{name}"] = np.repeat(encoded[None], images, axis=0)
+            arrays[f"{TEXT}{name}"] = np.repeat(calls[index][row].cpu().numpy()[None], images, axis=0)
     return arrays
 
 

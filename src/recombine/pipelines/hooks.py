@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import inspect
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from recombine.audit.asking.torch_hooks import evenly
 from recombine.errors import BadInput
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ class Recorder:
         """The calls, grouped by noise level."""
         steps: list[list[Call]] = []
         for call in self.calls:
-            same = steps and call.timestep is not None and steps[-1][0].timestep == call.timestep
-            if same:
+            if steps and call.timestep is not None and steps[-1][0].timestep == call.timestep:
                 steps[-1].append(call)
             else:
                 steps.append([call])
@@ -87,43 +86,30 @@ class Recorder:
 
         return take
 
-    def encoder(self, name: str) -> Any:
-        """The hook of a text encoder."""
-
-        def take(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-            self.encoded.setdefault(name, []).append(_encoded(args, kwargs, output))
-
-        return take
+    def encoder(self, name: str, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+        """The hook of the text encoder with a name."""
+        self.encoded.setdefault(name, []).append(_encoded(args, kwargs, output))
 
 
 @contextlib.contextmanager
 def recording(loaded: LoadedPipeline, blocks: Mapping[str, torch.nn.Module]) -> Iterator[Recorder]:
     """Install the hooks, and remove them at the end of the context."""
     recorder = Recorder(loaded.network)
-    encoders = {
-        name: part
-        for name, part in loaded.pipe.components.items()
-        if name.startswith(ENCODER) and callable(getattr(part, "register_forward_hook", None))
-    }
-    handles = []
-    try:
-        handles.append(loaded.network.register_forward_pre_hook(recorder.begin, with_kwargs=True))
+    with contextlib.ExitStack() as hooks:
+        hooks.callback(loaded.network.register_forward_pre_hook(recorder.begin, with_kwargs=True).remove)
         for name, block in blocks.items():
-            handles.append(block.register_forward_hook(recorder.block(name, block), with_kwargs=True))
-        for name, part in encoders.items():
-            handles.append(part.register_forward_hook(recorder.encoder(name), with_kwargs=True))
+            hooks.callback(block.register_forward_hook(recorder.block(name, block), with_kwargs=True).remove)
+        for name, part in loaded.pipe.components.items():
+            if name.startswith(ENCODER) and callable(getattr(part, "register_forward_hook", None)):
+                hook = functools.partial(recorder.encoder, name)
+                hooks.callback(part.register_forward_hook(hook, with_kwargs=True).remove)
         yield recorder
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def pooled(values: torch.Tensor) -> torch.Tensor:
     """The mean over space or tokens. Features are axis 1 of images and the last axis of sequences."""
-    if values.ndim < 3:
-        return values.detach().float()
-    kept = 1 if values.ndim >= 4 else values.ndim - 1
-    return values.detach().float().mean(dim=[axis for axis in range(1, values.ndim) if axis != kept])
+    values, kept = values.detach().float(), 1 if values.ndim >= 4 else values.ndim - 1
+    return values if values.ndim < 3 else values.mean(dim=[axis for axis in range(1, values.ndim) if axis != kept])
 
 
 def _streams(output: Any) -> list[Any]:
@@ -139,11 +125,8 @@ def _image_stream(given: Any, streams: list[Any]) -> int | None:
     The image stream has the shape of the input `hidden_states`. Of two such streams it is the one closer to the input,
     because blocks add to their streams.
     """
-    indices = [
-        index
-        for index, stream in enumerate(streams)
-        if hasattr(stream, "is_floating_point") and stream.is_floating_point() and stream.ndim > 1
-    ]
+    real = [hasattr(stream, "is_floating_point") and stream.is_floating_point() for stream in streams]
+    indices = [index for index, stream in enumerate(streams) if real[index] and stream.ndim > 1]
     if len(indices) > 1 and hasattr(given, "shape"):
         same_shape = [index for index in indices if streams[index].shape == given.shape]
         if len(same_shape) > 1:
@@ -156,9 +139,8 @@ def _encoded(args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> torc
     """The mean output of a text encoder over tokens (without padding, if there is a mask), and its own summary."""
     import torch
 
-    hidden = getattr(output, "last_hidden_state", None)
-    if hidden is None:
-        hidden = next(tensor for tensor in _tensors(output) if tensor.ndim == 3)
+    first = getattr(output, "last_hidden_state", None)
+    hidden = next(tensor for tensor in _tensors(output) if tensor.ndim == 3) if first is None else first
     mask: Any = kwargs.get("attention_mask", args[1] if len(args) > 1 else None)
     if not hasattr(mask, "shape") or mask.shape != hidden.shape[:2]:
         parts = [pooled(hidden)]
@@ -182,38 +164,25 @@ def _tensors(value: Any) -> list[torch.Tensor]:
 
 
 def find_blocks(network: torch.nn.Module, most: int = MOST_BLOCKS) -> dict[str, torch.nn.Module]:
-    """The blocks of a denoising network by name, in the order of the computation.
-
-    Args:
-        network: A U-Net (down, mid and up blocks) or a transformer (lists of blocks).
-        most: Largest number of blocks.
-
-    Returns:
-        The blocks by name.
-    """
+    """The blocks of a U-Net (down, mid and up) or of a transformer (lists of blocks), in the computation's order."""
     from torch import nn
 
-    blocks: dict[str, nn.Module] = {}
-    if hasattr(network, "down_blocks") and hasattr(network, "up_blocks"):
-        for name in ("down_blocks", "mid_block", "up_blocks"):
-            part = getattr(network, name, None)
-            if isinstance(part, nn.ModuleList):
-                blocks |= {f"{name}.{index}": block for index, block in enumerate(part)}
-            elif isinstance(part, nn.Module):
-                blocks[name] = part
+    parts = dict(network.named_children())
+    if "down_blocks" in parts and "up_blocks" in parts:
+        parts = {name: parts[name] for name in ("down_blocks", "mid_block", "up_blocks") if name in parts}
     else:
-        for name, part in network.named_children():
-            if isinstance(part, nn.ModuleList) and all(any(block.children()) for block in part):
-                blocks |= {f"{name}.{index}": block for index, block in enumerate(part)}
+        lists = {name: part for name, part in parts.items() if isinstance(part, nn.ModuleList)}
+        parts = {name: part for name, part in lists.items() if all(any(block.children()) for block in part)}
+    blocks: dict[str, nn.Module] = {}
+    for name, part in parts.items():
+        listed = isinstance(part, nn.ModuleList)
+        blocks |= {f"{name}.{index}": block for index, block in enumerate(part)} if listed else {name: part}
     if not blocks:
         raise BadInput(
             f"{type(network).__name__} has no blocks: neither down, mid and up blocks nor a list of blocks.",
             fix="give a pipeline with a U-Net or a transformer made of blocks",
         )
-    names = list(blocks)
-    if len(names) > most:
-        names = [names[index] for index in np.linspace(0, len(names) - 1, most).round().astype(int)]
-    return {name: blocks[name] for name in names}
+    return {name: blocks[name] for name in evenly(list(blocks), most)}
 
 
 STEPS = 2
@@ -247,15 +216,7 @@ class Conditioning:
 def find_conditioning(recorder: Recorder, prompts: tuple[str, str], call: Any) -> Conditioning:
     """Compare two prompts with the same noise. Inputs that differ at the first step contain the prompt.
 
-    The first prompt with other noise then shows which blocks see the image.
-
-    Args:
-        recorder: Records the calls of the network.
-        prompts: Two different prompts.
-        call: `call(prompt, steps, seed)` generates one image.
-
-    Returns:
-        The rows that contain the prompt.
+    The first prompt with other noise then shows which blocks see the image. `call(prompt, steps, seed)` generates one.
     """
     seen = []
     recorder.keep_inputs = True
@@ -266,15 +227,13 @@ def find_conditioning(recorder: Recorder, prompts: tuple[str, str], call: Any) -
             seen.append((recorder.steps()[0], recorder.encoded))
     finally:
         recorder.keep_inputs = False
-        recorder.forget()
     (first, encoded), (second, other), (noise, _) = seen
     still = _still(first, noise)
     note = f"Left out, because they see only the text: {', '.join(sorted(still))}." if still else ""
     encoders = {}
     for name in encoded:
-        both = list(zip(encoded[name], other.get(name, []), strict=False))
-        different = [(index, row) for index, (a, b) in enumerate(both) for row in _differing(a, b)]
-        if different:
+        both = enumerate(zip(encoded[name], other.get(name, []), strict=False))
+        if different := [(index, row) for index, (a, b) in both for row in _differing(a, b)]:
             encoders[name] = different[0]
     for index, (a, b) in enumerate(zip(first, second, strict=False)):
         rows = sorted({row for x, y in zip(a.inputs, b.inputs, strict=False) for row in _changed(x, y, a.rows)})
@@ -294,8 +253,7 @@ def _still(first: list[Call], second: list[Call]) -> frozenset[str]:
     same: dict[str, bool] = {}
     for a, b in zip(first, second, strict=False):
         for name in a.pooled.keys() & b.pooled.keys():
-            x, y = a.pooled[name], b.pooled[name]
-            same[name] = same.get(name, True) and x.shape == y.shape and bool((x == y).all())
+            same[name] = same.get(name, True) and a.pooled[name].equal(b.pooled[name])
     if same and all(same.values()):
         raise BadInput(
             "No block of the network changes with the noise: none of them sees the image.",
@@ -306,17 +264,19 @@ def _still(first: list[Call], second: list[Call]) -> frozenset[str]:
 
 def _changed(first: Any, second: Any, rows: int) -> list[int]:
     """The rows of a call in which an input differs."""
+    if first.ndim < 2:
+        return []
     if first.shape != second.shape:
         # Prompts of different lengths, in separate calls.
-        if first.ndim < 2 or rows == 1:
-            return [0] if first.ndim > 1 else []
+        if rows == 1:
+            return [0]
         # Rows that share a call are padded to first length. Those without the prompt still have the same beginning.
         if not len(first) == len(second) == rows or first.shape[2:] != second.shape[2:]:
             return []
         length = min(first.shape[1], second.shape[1])
         different = _differing(first[:, :length], second[:, :length])
         return different if len(different) < rows else []
-    return _differing(first, second) if first.ndim > 1 and len(first) == rows else []
+    return _differing(first, second) if len(first) == rows else []
 
 
 def _differing(first: Any, second: Any) -> list[int]:

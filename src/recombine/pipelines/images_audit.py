@@ -108,8 +108,7 @@ def audit_images(
         notes += more
     data = {name: load_recorded_set(given, drawn[name], answers, folder) for name, given in sets.items()}
     findings = [_set(name, images, len(drawn[name]), answers, settings.seed, say) for name, images in data.items()]
-    several = len(findings) > 1
-    relation = relate({finding.name: finding.points for finding in findings}) if several else None
+    relation = relate({each.name: each.points for each in findings}) if len(findings) > 1 else None
     audit = ImagesAudit(
         pipeline=Path(pipeline).name,
         kind=str(index["_class_name"]),
@@ -157,14 +156,15 @@ def _set(name: str, data: RecordedSet, drawn: int, answers: Judgements, seed: in
 
 
 def _points(data: RecordedSet, probed: ProbeResults) -> tuple[CombinationFinding, ...]:
-    number = Counter(part for row in data.cells.constituents.tolist() for part in row)
+    parts = data.cells.constituents
+    frequency = np.log(np.bincount(parts.ravel())[parts] / len(data.prompts)).mean(1)
+    # By combination: decodability, from the text alone, frequency, success.
+    numbers = zip(probed.log_probability, probed.from_text, frequency, data.cells.mean[:, 0], strict=True)
     points = []
-    for cell, prompt in enumerate(data.prompts):
-        shares = [number[part] / len(data.prompts) for part in data.cells.constituents[cell].tolist()]
-        frequency, success = float(np.mean(np.log(shares))), float(data.cells.mean[cell, 0])
-        read = (float(probed.log_probability[cell]), float(probed.from_text[cell]))
-        split = (prompt.fold, prompt.fold != VALIDATION, tuple(prompt.combination))
-        points.append(CombinationFinding(prompt.name, prompt.text, *read, frequency, success, *split))
+    for prompt, row in zip(data.prompts, numbers, strict=True):
+        decoded, from_text, often, success = map(float, row)
+        split = (prompt.fold, prompt.fold != VALIDATION, prompt.combination)
+        points.append(CombinationFinding(prompt.name, prompt.text, decoded, from_text, often, success, *split))
     return tuple(points)
 
 
@@ -173,21 +173,16 @@ def _concepts(data: RecordedSet, probed: ProbeResults, right: list[np.ndarray]) 
     shares: dict[tuple[str, str], list[float]] = {}
     images: Counter[tuple[str, str]] = Counter()
     for prompt, values in zip(data.prompts, right, strict=True):
-        for index, question in enumerate(prompt.questions):
-            if len(values):
-                key = question.place, question.concept
-                shares.setdefault(key, []).append(float(values[:, index].mean()))
-                images[key] += len(values)
-    parts = data.cells.constituents
-    findings, number = [], 0
-    for factor in data.cells.factors:
-        for value in factor.values:
-            key = factor.name, value
-            prompts = int((parts == number).any(1).sum())
-            if prompts:
-                success, recall = _mean(shares.get(key, [])), probed.recall.get((factor.name, number), math.nan)
-                findings.append(ConceptFinding(*key, prompts, images[key], success, recall))
-            number += 1
+        for index, question in enumerate(prompt.questions if len(values) else ()):
+            key = question.place, question.concept
+            shares.setdefault(key, []).append(float(values[:, index].mean()))
+            images[key] += len(values)
+    findings = []
+    for number, key in enumerate((factor.name, value) for factor in data.cells.factors for value in factor.values):
+        prompts = int((data.cells.constituents == number).any(1).sum())
+        if prompts:
+            success, recall = _mean(shares.get(key, [])), probed.recall.get((key[0], number), math.nan)
+            findings.append(ConceptFinding(*key, prompts, images[key], success, recall))
     return tuple(findings)
 
 

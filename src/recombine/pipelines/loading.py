@@ -22,6 +22,7 @@ INDEX = "model_index.json"
 UNSAFE = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".msgpack", ".h5")
 """Suffixes of weights that are pickled, or that PyTorch does not read."""
 LIBRARIES = ("diffusers", "transformers")
+ONLY_THESE = f"use components of {' and '.join(LIBRARIES)}"
 PRECISIONS = ("auto", "float32", "float16", "bfloat16")
 DENOISERS = ("unet", "transformer")
 """Names of the networks that are called at every step."""
@@ -37,17 +38,11 @@ class LoadedPipeline:
     """A pipeline that is ready to be called."""
 
     pipe: Any
-    folder: Path
-    denoiser: str
-    """The name of the network that is called at every step."""
+    network: Any
+    """The network that is called at every step."""
     parameters: tuple[str, ...]
     """The parameters of the pipeline's call."""
     precision: str
-    device: str
-
-    @property
-    def network(self) -> Any:
-        return getattr(self.pipe, self.denoiser)
 
 
 def require_diffusers() -> tuple[Any, Any, Any]:
@@ -88,10 +83,7 @@ def load_pipeline(
     for name, library in components(index).items():
         # Some components belong to a pipeline module of diffusers. Any other module could be imported from anywhere.
         if library not in (*LIBRARIES, None) and not hasattr(diffusers.pipelines, str(library)):
-            raise BadInput(
-                f"The component {name} in {folder} is of {library!r}, which is not loaded.",
-                fix=f"use components of {' and '.join(LIBRARIES)}",
-            )
+            raise BadInput(f"The component {name} in {folder} is of {library!r}, which is not loaded.", fix=ONLY_THESE)
     denoiser = next((name for name in DENOISERS if components(index).get(name)), None)
     if denoiser is None:
         raise BadInput(
@@ -110,7 +102,7 @@ def load_pipeline(
             pipe.enable_model_cpu_offload(device=device)
         else:
             pipe.to(device)
-    return LoadedPipeline(pipe, folder, denoiser, parameters, precision, device)
+    return LoadedPipeline(pipe, getattr(pipe, denoiser), parameters, precision)
 
 
 @contextlib.contextmanager
@@ -154,19 +146,15 @@ def _loaded(folder: Path, index: dict[str, Any], diffusers: Any, precision: Any)
 def _parameters(pipe: Any) -> tuple[str, ...]:
     """The parameters of its call. Raise `BadInput` if it does not make images from text alone."""
     parameters = inspect.signature(type(pipe).__call__).parameters
-    needed = [
+    required = [
         name
         for name, parameter in parameters.items()
-        if parameter.default is parameter.empty
-        and name not in ("self", "prompt")
-        and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        if parameter.default is parameter.empty and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
     ]
+    needed = ", ".join(name for name in required if name not in ("self", "prompt"))
     if "prompt" not in parameters or needed:
-        raise BadInput(
-            f"{type(pipe).__name__} does not make images from text alone"
-            + (f": it needs {', '.join(needed)}." if needed else ": it takes no prompt."),
-            fix="give a text-to-image pipeline",
-        )
+        why = f"does not make images from text alone: it {f'needs {needed}' if needed else 'takes no prompt'}"
+        raise BadInput(f"{type(pipe).__name__} {why}.", fix="give a text-to-image pipeline")
     return tuple(parameters)
 
 
@@ -205,15 +193,10 @@ def check_folder(folder: Path) -> dict[str, Any]:
 
 
 def _check_component(folder: Path, name: str, library: str) -> None:
-    path = folder / name
-    if (folder / f"{library}.py").exists() or (path.is_dir() and list(path.glob("*.py"))):
-        raise BadInput(
-            f"The component {name} in {folder} contains its own code, which is not run.",
-            fix=f"use components of {' and '.join(LIBRARIES)}",
-        )
-    if path.is_dir():
-        _check_records(path, f"The component {name} in {folder}")
-    files = [file for file in path.glob("*") if file.is_file()] if path.is_dir() else []
+    files = [file for file in (folder / name).glob("*") if file.is_file()]
+    if (folder / f"{library}.py").exists() or any(file.suffix == ".py" for file in files):
+        raise BadInput(f"The component {name} in {folder} contains its own code, which is not run.", fix=ONLY_THESE)
+    _check_records(folder / name, f"The component {name} in {folder}")
     unsafe = sorted(file.name for file in files if file.suffix in UNSAFE)
     if unsafe and not any(file.suffix == ".safetensors" for file in files):
         raise BadInput(
@@ -234,8 +217,7 @@ def _check_records(folder: Path, what: str) -> None:
             raise BadInput(f"{path} cannot be read: {error}.", fix="download or save it again") from error
         if isinstance(record, dict) and record.get("auto_map"):
             raise BadInput(
-                f"{what} refers to its own code in {path.name} (auto_map), which is not run.",
-                fix=f"use components of {' and '.join(LIBRARIES)}",
+                f"{what} refers to its own code in {path.name} (auto_map), which is not run.", fix=ONLY_THESE
             )
 
 
@@ -259,28 +241,21 @@ def fingerprint(folder: Path) -> str:
             continue
         digest.update(f"{path.relative_to(folder)} {path.stat().st_size}\n".encode())
         with open(path, "rb") as file:
-            if path.suffix == ".safetensors":
-                _sampled(digest, file, path.stat().st_size)
-            else:
+            if path.suffix != ".safetensors":
                 digest.update(file.read())
+                continue
+            header = file.read(8)
+            digest.update(header + file.read(min(int.from_bytes(header, "little"), LARGEST_HEADER)))
+            for number in range(SAMPLES):
+                file.seek(max(0, path.stat().st_size - SAMPLE) * number // (SAMPLES - 1))
+                digest.update(file.read(SAMPLE))
     return digest.hexdigest()[:16]
-
-
-def _sampled(digest: Any, file: Any, size: int) -> None:
-    """Hash the header of a safetensors file, and samples from its beginning to its end."""
-    header = file.read(8)
-    digest.update(header + file.read(min(int.from_bytes(header, "little"), LARGEST_HEADER)))
-    for number in range(SAMPLES):
-        file.seek(max(0, size - SAMPLE) * number // (SAMPLES - 1))
-        digest.update(file.read(SAMPLE))
 
 
 def chosen_device(torch: Any, device: str) -> str:
     """The device. `auto` is an accelerator if PyTorch finds one."""
     if device == "auto":
-        if torch.cuda.is_available():
-            return "cuda"
-        return "mps" if torch.backends.mps.is_available() else "cpu"
+        return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     try:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
@@ -294,20 +269,14 @@ def chosen_precision(precision: str, device: str, denoiser: str) -> str:
     """The precision. `auto` is 32 bits on a CPU; on accelerators, the usual 16 bits of the kind of network."""
     if precision not in PRECISIONS:
         raise BadInput(f"There is no precision {precision!r}.", fix=f"one of {', '.join(PRECISIONS)}")
-    if precision != "auto":
-        return precision
-    if device == "cpu":
-        return "float32"
-    return "float16" if denoiser == "unet" else "bfloat16"
+    usual = "float32" if device == "cpu" else "float16" if denoiser == "unet" else "bfloat16"
+    return usual if precision == "auto" else precision
 
 
 def _only_variant(folder: Path, index: dict[str, Any]) -> bool:
     """The weights of some component exist in half precision only."""
-    for name in index:
-        files = [file.name for file in (folder / name).glob("*.safetensors")] if (folder / name).is_dir() else []
-        if files and all(".fp16." in file for file in files):
-            return True
-    return False
+    weights = ([file.name for file in (folder / name).glob("*.safetensors")] for name in index)
+    return any(files and all(".fp16." in file for file in files) for files in weights)
 
 
 def _first_line(error: BaseException) -> str:

@@ -16,9 +16,7 @@ from recombine.audit.decodability.questions import Answers, Question, questions
 from recombine.pipelines.findings import PlaceFinding, SiteFinding
 from recombine.pipelines.prompts.drawing import FOLDS, TEST, VALIDATION
 from recombine.pipelines.recorded_set import RecordedSet
-from recombine.stats.intervals import LEVEL, Interval
-from recombine.stats.logistic import logistic_weights
-from recombine.stats.prediction import wilson
+from recombine.stats import LEVEL, Interval, logistic_weights, wilson
 
 STRENGTHS = (1e-3, 1e-2, 1e-1, 1.0)
 """Penalties on squared weights, for features of unit variance and a mean loss. Validation prompts choose one."""
@@ -69,14 +67,13 @@ def _fitted(
     scaled: Float[np.ndarray, "row feature"], targets: Bool[np.ndarray, "row value"], strength: float, exclusive: bool
 ) -> Float[np.ndarray, "weight value"]:
     """The weights of each value. The last row holds the intercepts."""
-    rows, values = targets.shape
-    weight = _balance(targets.astype(np.float64), exclusive) if values else np.zeros((rows, 0))
+    values = targets.shape[1]
+    if values < (2 if exclusive else 1):
+        return np.zeros((scaled.shape[1] + 1, values))
+    weight = _balance(targets.astype(np.float64), exclusive)
     if not exclusive:
         fits = [logistic_weights(scaled, targets[:, value], strength, weight[:, value]) for value in range(values)]
-        columns = [np.append(weights, intercept) for weights, intercept in fits]
-        return np.stack(columns, axis=1) if columns else np.zeros((scaled.shape[1] + 1, 0))
-    if values < 2:
-        return np.zeros((scaled.shape[1] + 1, values))
+        return np.stack([np.append(weights, intercept) for weights, intercept in fits], axis=1)
     known = targets.any(1)
     labels, shares = targets[known].argmax(1), weight[known][targets[known]]
     if values > 2:
@@ -129,16 +126,9 @@ class ProbeResults:
 def probe_concepts(recorded: RecordedSet, seed: int, on: Callable[[float], None]) -> ProbeResults:
     """Choose a site for each slot on validation prompts, score it on test prompts, then decode every combination.
 
-    Args:
-        recorded: The images of one set with their activations.
-        seed: The seed of the control task.
-        on: Called with the fraction of sites done.
-
-    Returns:
-        The scores of sites, slots and combinations.
+    The seed is that of the control task. `on` is called with the fraction of sites done.
     """
     count = len(recorded.prompts)
-    nothing = np.full(count, np.nan)
     asked, notes = questions(recorded.cells, np.ones(count, bool))
     finite = recorded.finite
     if not finite.all():
@@ -146,42 +136,43 @@ def probe_concepts(recorded: RecordedSet, seed: int, on: Callable[[float], None]
     fold = recorded.fold[np.unique(recorded.cell[finite])]
     if not asked or not all((fold == number).any() for number in range(FOLDS)):
         notes.append("There are too few prompts to fit, choose and score probes on different prompts.")
+        nothing = np.full(count, np.nan)
         return ProbeResults((), (), nothing, nothing, {}, tuple(notes))
-    sites: list[list[SiteScore]] = [[] for _ in asked]
+    # Scores of all questions, by site.
+    sites: list[list[SiteScore]] = []
     number = len(recorded.blocks) * len(recorded.times)
     for done, (block, time) in enumerate(itertools.product(recorded.blocks, recorded.times)):
         on(done / number)
         features = recorded.features(block, time)
-        for index, question in enumerate(asked):
-            sites[index].append(_site_score(recorded, question, features, block, time))
-    texts: list[list[SiteScore]] = [[] for _ in asked]
+        sites.append([_site_score(recorded, question, features, block, time) for question in asked])
+    texts: list[list[SiteScore]] = []
     for encoder in recorded.encoders:
         features = recorded.encoded(encoder)
         if not np.isfinite(features[finite]).all():
             notes.append(f"{encoder} has activations that are not numbers and is left out.")
             continue
-        for index, question in enumerate(asked):
-            texts[index].append(_site_score(recorded, question, features, encoder, ""))
-    places, own, rival, recall = [], [], [], {}
+        texts.append([_site_score(recorded, question, features, encoder, "") for question in asked])
+    places, recall = [], {}
+    own, rival = np.full((2, len(asked), count), np.nan)
     for index, question in enumerate(asked):
-        best = max(sites[index], key=lambda site: site.validation)
-        text_site = max(texts[index], key=lambda site: site.validation, default=None)
+        best = max((scores[index] for scores in sites), key=lambda site: site.validation)
+        text_site = max((scores[index] for scores in texts), key=lambda site: site.validation, default=None)
         places.append(_place(recorded, question, best, text_site, seed))
         features = recorded.features(best.block, best.time)
         answers = _crossed(recorded, question, features, best.strength)
-        own.append(_by_cell(question, answers, count))
+        own[index, question.cells] = question.by_combination(answers.sure)
         recall |= _recall(recorded, question, answers)
         if text_site is not None:
             from_text = _crossed(recorded, question, recorded.encoded(text_site.block), text_site.strength)
-            rival.append(_by_cell(question, from_text, count))
+            rival[index, question.cells] = question.by_combination(from_text.sure)
     findings = tuple(
         SiteFinding(site.block, site.time, question.place, site.validation[0], site.test)
-        for question, scores in zip(asked, sites, strict=True)
+        for question, scores in zip(asked, zip(*sites, strict=True), strict=True)
         for site in scores
     )
     if not recorded.encoders:
         notes.append("No text encoder was recorded, so it cannot be compared.")
-    return ProbeResults(findings, tuple(places), _mean(own, nothing), _mean(rival, nothing), recall, tuple(notes))
+    return ProbeResults(findings, tuple(places), _mean(own), _mean(rival), recall, tuple(notes))
 
 
 def _site_score(recorded: RecordedSet, question: Question, features: Features, block: str, time: str) -> SiteScore:
@@ -217,10 +208,10 @@ def _answers(
         probe = LogisticProbe(scaled or Scaled(features[fit]), truth[fit], strength, question.exclusive)
         answers = question.answers(probe.log_odds(features[tested]), truth[tested])
         index = np.searchsorted(question.cells, recorded.cell[tested])
+        times = np.bincount(index, minlength=len(right))[:, None]
         for into, values in ((right, answers.right), (sure, answers.sure)):
             sums = np.zeros(shape)
             np.add.at(sums, index, values)
-            times = np.bincount(index, minlength=len(sums))[:, None]
             np.copyto(into, sums / np.maximum(times, 1), where=times > 0)
     return Answers(right, sure)
 
@@ -251,26 +242,18 @@ def _place(
         dealt = dataclasses.replace(question, member=rng.permutation(question.member))
         answers = _answers(recorded, dealt, features, best.strength, HELD)
         controls.append(dealt.balanced(answers.right, test))
-    control = _average(np.array(controls))
-    score = _interval(question, test, best.test)
-    text = None if text_site is None else _interval(question, test, text_site.test)
-    encoder = "" if text_site is None else text_site.block
+    control, score = _average(np.array(controls)), _interval(test, best.test)
+    text = (None, "") if text_site is None else (_interval(test, text_site.test), text_site.block)
     chosen = (question.place, best.block, best.time)
-    return PlaceFinding(*chosen, score, question.chance, control, score.estimate - control, text, encoder)
+    return PlaceFinding(*chosen, score, question.chance, control, score.estimate - control, *text)
 
 
-def _interval(question: Question, test: Bool[np.ndarray, " asked"], share: float) -> Interval:
+def _interval(test: Bool[np.ndarray, " asked"], share: float) -> Interval:
     """Wilson's interval with one trial per test prompt: the concepts of one prompt are not independent."""
     trials = max(1, int(test.sum()))
     if not math.isfinite(share):
         return Interval(math.nan, 0.0, 1.0, trials, LEVEL, "none")
     return Interval(share, *wilson(share, trials), trials, LEVEL, "wilson, over test prompts")
-
-
-def _by_cell(question: Question, answers: Answers, count: int) -> Float[np.ndarray, " cell"]:
-    by_cell = np.full(count, np.nan)
-    by_cell[question.cells] = question.by_combination(answers.sure)
-    return by_cell
 
 
 def _recall(recorded: RecordedSet, question: Question, answers: Answers) -> dict[tuple[str, int], float]:
@@ -280,22 +263,17 @@ def _recall(recorded: RecordedSet, question: Question, answers: Answers) -> dict
     recall = {}
     for value in np.unique(parts).tolist():
         holds = (parts == value).any(1)
-        columns = np.flatnonzero((question.member & holds[:, None]).sum(0) == holds.sum())
-        if question.exclusive:
-            recall[question.place, value] = _average(answers.right[holds, 0])
-        else:
-            same = [column for column in columns if question.member[:, column].sum() == holds.sum()]
-            if same:
-                recall[question.place, value] = _average(answers.right[holds, same[0]])
+        # The column of the value; a question of exclusive values has one column of answers.
+        same = np.flatnonzero((question.member == holds[:, None]).all(0))
+        if question.exclusive or len(same):
+            recall[question.place, value] = _average(answers.right[holds, 0 if question.exclusive else same[0]])
     return recall
 
 
-def _mean(parts: list[Float[np.ndarray, " cell"]], nothing: Float[np.ndarray, " cell"]) -> np.ndarray:
+def _mean(values: Float[np.ndarray, "slot cell"]) -> Float[np.ndarray, " cell"]:
     """The mean over slots, without missing values."""
-    if not parts:
-        return nothing
-    known = np.isfinite(np.stack(parts))
-    total = np.where(known, np.stack(parts), 0).sum(0)
+    known = np.isfinite(values)
+    total = np.where(known, values, 0).sum(0)
     return np.where(known.any(0), total / np.maximum(known.sum(0), 1), np.nan)
 
 

@@ -54,16 +54,16 @@ class RecordedSet:
 
     def features(self, block: str, time: str) -> Float[np.ndarray, "row feature"]:
         """The activations of a block at a point of the schedule."""
-        names = [prompt.name for prompt in self.prompts]
         if time != MEAN:
-            return np.concatenate(self.folder.arrays(names, f"{block}{AT}{time}"))[self.kept]
-        parts = [self.features(block, point) for point in self.times if point != MEAN]
-        return np.mean(parts, axis=0)
+            return self._array(f"{block}{AT}{time}")
+        return np.mean([self.features(block, point) for point in self.times if point != MEAN], axis=0)
 
     def encoded(self, encoder: str) -> Float[np.ndarray, "row feature"]:
         """The output of a text encoder."""
-        names = [prompt.name for prompt in self.prompts]
-        return np.concatenate(self.folder.arrays(names, f"{TEXT}{encoder}"))[self.kept]
+        return self._array(f"{TEXT}{encoder}")
+
+    def _array(self, name: str) -> Float[np.ndarray, "row feature"]:
+        return np.concatenate(self.folder.arrays([prompt.name for prompt in self.prompts], name))[self.kept]
 
 
 def load_recorded_set(
@@ -79,7 +79,7 @@ def load_recorded_set(
     names = [name for name in every[0]["arrays"] if all(name in manifest["arrays"] for manifest in every)]
     sites = [name.rpartition(AT) for name in names if not name.startswith(TEXT)]
     times = tuple(dict.fromkeys(time for _, _, time in sites))
-    whole = list(dict.fromkeys(block for block, _, _ in sites))
+    whole = dict.fromkeys(block for block, _, _ in sites)
     blocks = tuple(block for block in whole if all(f"{block}{AT}{time}" in names for time in times))
     encoders = tuple(name.removeprefix(TEXT) for name in names if name.startswith(TEXT))
     notes = tuple(dict.fromkeys(manifest["note"] for manifest in every if manifest.get("note")))
@@ -94,26 +94,21 @@ def _cells(given: PromptSet, prompts: tuple[Prompt, ...], answers: Judgements) -
         if answer.success is not None and name in by_prompt:
             by_prompt[name].append(float(answer.success))
     judged = list(by_prompt.values())
-    mean = np.array([np.mean(values) if values else np.nan for values in judged])
-    places = tuple(dict.fromkeys(given.places))
     kind = "value" if given.exclusive else "set"
     return Cells(
-        factors=tuple(Factor(place, given.values(place), (place,), kind) for place in places),
+        factors=tuple(Factor(place, given.values(place), (place,), kind) for place in dict.fromkeys(given.places)),
         constituents=numbered(given, [prompt.combination for prompt in prompts]),
         slots=given.places,
         scores=(SUCCESS,),
         binary=(True,),
         count=np.array([len(values) for values in judged]),
-        mean=mean[:, None],
-        spread=np.array([np.var(values) * len(values) if values else 0.0 for values in judged])[:, None],
+        mean=np.array([[np.mean(values) if values else np.nan] for values in judged]),
+        spread=np.array([[np.var(values) * len(values) if values else 0.0] for values in judged]),
     )
 
 
 def right_concepts(prompt: Prompt, answers: Judgements, least: float) -> Bool[np.ndarray, "image question"]:
     """Which concepts each image shows, for images with an answer to every question."""
-    rows = [
-        [score is not None and score >= least for score in answer.scores]
-        for (name, _), answer in answers.items()
-        if name == prompt.name and answer.scores and None not in answer.scores
-    ]
-    return np.array(rows, dtype=bool).reshape(len(rows), len(prompt.questions))
+    own = [answer.scores for (name, _), answer in answers.items() if name == prompt.name]
+    rows = [scores for scores in own if scores and None not in scores]
+    return np.array(rows, dtype=float).reshape(len(rows), len(prompt.questions)) >= least

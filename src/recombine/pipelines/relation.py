@@ -12,9 +12,8 @@ from scipy import special
 from recombine.audit.wording import counted
 from recombine.errors import BadInput
 from recombine.pipelines.findings import CombinationFinding, Joint, Relation
+from recombine.stats import LEVEL, Interval, ranks_within, t_interval
 from recombine.stats.columns import less_group_means
-from recombine.stats.intervals import LEVEL, Interval, t_interval
-from recombine.stats.rank import ranks_within
 
 FEWEST = 10
 """Fewest combinations for a relation."""
@@ -22,6 +21,10 @@ TEXT = "text encoder alone"
 FREQUENCY = "frequency of the concepts"
 PARTS = "concepts themselves"
 ALL = "all"
+Column = Float[np.ndarray, " n"]
+Group = Int[np.ndarray, " n"]
+Holds = Bool[np.ndarray, "n concept"]
+Effects = Float[np.ndarray, "n effect"]
 OBSERVED = "Decodability was not varied in an experiment, so this is no evidence of a cause."
 
 
@@ -30,12 +33,6 @@ def relate(points: Mapping[str, Sequence[CombinationFinding]]) -> Relation:
 
     Probes of different folds differ in confidence, so combinations are compared within their set and fold. The last rival
     is a separate effect of each concept: the rest is about combinations and not about their parts.
-
-    Args:
-        points: The combinations of each set.
-
-    Returns:
-        The correlations with their intervals, and a verdict in words.
     """
     used = [
         (name, point)
@@ -44,24 +41,13 @@ def relate(points: Mapping[str, Sequence[CombinationFinding]]) -> Relation:
         if point.related and math.isfinite(point.success) and math.isfinite(point.decodability)
     ]
     count = len(used)
-    if count < FEWEST:
-        verdict = (
-            f"Too few to say: {counted(count, 'prompt')} with judged images and decodable concepts; at least "
-            f"{FEWEST} are needed."
-        )
-        return Relation(count, None, {}, {}, verdict)
     success = np.array([point.success for _, point in used])
-    if np.ptp(success) == 0:
-        what = "all images are right" if success[0] == 1 else "no image is right"
-        if 0 < success[0] < 1:
-            what = "all prompts succeed equally often"
-        return Relation(count, None, {}, {}, f"Nothing to relate: {what}.")
     group = np.unique([name for name, _ in used], return_inverse=True)[1]
-    if all(np.ptp(success[group == number]) == 0 for number in np.unique(group)):
-        return Relation(count, None, {}, {}, "Nothing to relate: within each set all prompts succeed equally often.")
+    if refusal := _refusal(success, group):
+        return Relation(count, None, {}, {}, refusal)
     fold = np.unique([f"{name} {point.fold}" for name, point in used], return_inverse=True)[1]
     own = ranks_within(np.array([point.decodability for _, point in used]), fold)
-    others: dict[str, Float[np.ndarray, " n"]] = {}
+    others: dict[str, Column] = {}
     text = np.array([point.from_text for _, point in used])
     if np.isfinite(text).all():
         others[TEXT] = ranks_within(text, fold)
@@ -70,14 +56,9 @@ def relate(points: Mapping[str, Sequence[CombinationFinding]]) -> Relation:
     holds = held_concepts([point.concepts for _, point in used])
     parts = _effects(holds, group)
 
-    def rank(
-        what: str,
-        x: Float[np.ndarray, " n"],
-        *held: Float[np.ndarray, " n"],
-        parts: Float[np.ndarray, "n effect"] | None = None,
-    ) -> Interval | None:
+    def rank(what: str, *columns: Column, parts: Effects | None = None) -> Interval | None:
         try:
-            return shared_rank(np.stack([x, success, *held]), group, holds, parts)
+            return shared_rank(np.stack([columns[0], success, *columns[1:]]), group, holds, parts)
         except BadInput as error:
             notes.append(f"{what}: {error.message}")
             return None
@@ -100,15 +81,24 @@ def relate(points: Mapping[str, Sequence[CombinationFinding]]) -> Relation:
     )
 
 
-def _effects(
-    holds: Bool[np.ndarray, "n concept"], group: Int[np.ndarray, " n"]
-) -> Float[np.ndarray, "n effect"] | None:
+def _refusal(success: Column, group: Group) -> str:
+    """Why nothing can be related; empty if something can."""
+    if len(success) < FEWEST:
+        number = counted(len(success), "prompt")
+        return f"Too few to say: {number} with judged images and decodable concepts; at least {FEWEST} are needed."
+    if any(np.ptp(success[group == number]) for number in np.unique(group)):
+        return ""
+    if np.ptp(success):
+        return "Nothing to relate: within each set all prompts succeed equally often."
+    known = {0.0: "no image is right", 1.0: "all images are right"}
+    return f"Nothing to relate: {known.get(success[0], 'all prompts succeed equally often')}."
+
+
+def _effects(holds: Holds, group: Group) -> Effects | None:
     """One column per concept of each set; None if too few degrees of freedom are left."""
-    columns = [
-        holds[:, concept] & (group == number) for number in np.unique(group) for concept in range(holds.shape[1])
-    ]
-    effects = np.array([column for column in columns if column.any()], dtype=float).T
-    sets = np.stack([group == number for number in np.unique(group)], axis=1).astype(float)
+    sets = (group[:, None] == np.unique(group)).astype(float)
+    columns = [holds[:, concept] * own for own in sets.T for concept in range(holds.shape[1])]
+    effects = np.array([column for column in columns if column.any()]).T
     free = len(group) - int(np.linalg.matrix_rank(np.hstack([effects, sets])))
     return effects if free >= FEWEST else None
 
@@ -116,20 +106,11 @@ def _effects(
 def _verdict(plain: Interval | None, partial: Interval | None) -> str:
     if plain is None:  # Success varies: that was checked before.
         return "Decodability does not vary over these prompts: there is nothing to relate."
-    ends = _in_words(plain)
-    if plain.low > 0:
-        verdict = (
-            f"Prompts whose concepts are easier to decode from the blocks succeed more often: rank correlation {ends}."
-        )
-    elif plain.high < 0:
-        verdict = (
-            f"Prompts whose concepts are easier to decode from the blocks succeed less often: rank correlation {ends}."
-        )
-    else:
-        return (
-            "It is not clear whether prompts whose concepts are easier to decode succeed more often: rank correlation "
-            f"{ends}."
-        )
+    ends = f"rank correlation {_in_words(plain)}."
+    if plain.low <= 0 <= plain.high:
+        return f"It is not clear whether prompts whose concepts are easier to decode succeed more often: {ends}"
+    often = "more" if plain.low > 0 else "less"
+    verdict = f"Prompts whose concepts are easier to decode from the blocks succeed {often} often: {ends}"
     if partial is None:
         return f"{verdict} The rivals could not be controlled for. {OBSERVED}"
     same = partial.low > 0 if plain.low > 0 else partial.high < 0
@@ -139,10 +120,9 @@ def _verdict(plain: Interval | None, partial: Interval | None) -> str:
 
 def _notes(count: int, others: Mapping[str, object]) -> tuple[str, ...]:
     detectable = 2 / math.sqrt(count - 3)
-    notes = [f"With {count} prompts, a correlation below about {detectable:.2f} would usually not be detected."]
-    if TEXT not in others:
-        notes.append("The text encoder could not be controlled for: its activations are unknown.")
-    return tuple(notes)
+    note = f"With {count} prompts, a correlation below about {detectable:.2f} would usually not be detected."
+    unknown = "The text encoder could not be controlled for: its activations are unknown."
+    return (note,) if TEXT in others else (note, unknown)
 
 
 def _in_words(interval: Interval) -> str:
@@ -152,13 +132,8 @@ def _in_words(interval: Interval) -> str:
 def joint_and_product(right: Sequence[np.ndarray], labels: Sequence[Sequence[str]]) -> Joint | None:
     """Joint success of the concepts of a combination, minus the product of their success rates elsewhere.
 
-    Args:
-        right: For each combination an array (image, concept): the image shows the concept.
-        labels: The names of the concepts of each combination.
-
-    Returns:
-        The comparison, or None if there are too few combinations. The rate of a concept comes from all *other*
-        combinations, so that a combination does not predict itself.
+    `right` says for each combination (image, concept) whether the image shows the concept. The rate of a concept comes
+    from all *other* combinations, so that a combination does not predict itself. None if there are too few.
     """
     sums: dict[str, list[float]] = {}
     for values, names in zip(right, labels, strict=True):
@@ -168,30 +143,22 @@ def joint_and_product(right: Sequence[np.ndarray], labels: Sequence[Sequence[str
     for values, names in zip(right, labels, strict=True):
         if not len(values) or any(len(sums[name]) < 2 for name in names):
             continue
-        shares = values.mean(0)
-        elsewhere = [
-            (sum(sums[name]) - float(share)) / (len(sums[name]) - 1) for name, share in zip(names, shares, strict=True)
-        ]
+        own = zip(names, values.mean(0), strict=True)
+        elsewhere = [(sum(sums[name]) - float(share)) / (len(sums[name]) - 1) for name, share in own]
         joint.append(float(values.all(1).mean()))
         product.append(math.prod(elsewhere))
     if len(joint) < FEWEST:
         return None
     gap = t_interval(np.array(joint) - np.array(product))
-    if gap.low > 0:
-        sentence = "Concepts succeed together more often than the product of their success rates predicts"
-    elif gap.high < 0:
-        sentence = "Concepts succeed together less often than the product of their success rates predicts"
-    else:
-        sentence = "No clear difference: concepts succeed together about as often as the product of their success rates predicts"
-    sentence = f"{sentence}: joint minus product {_in_words(gap)}."
+    often = "No clear difference: concepts succeed together about as often as"
+    if not gap.low <= 0 <= gap.high:
+        often = f"Concepts succeed together {'more' if gap.low > 0 else 'less'} often than"
+    sentence = f"{often} the product of their success rates predicts: joint minus product {_in_words(gap)}."
     return Joint(len(joint), t_interval(joint), t_interval(product), gap, sentence)
 
 
 def shared_rank(
-    columns: Float[np.ndarray, "column n"],
-    group: Int[np.ndarray, " n"],
-    holds: Bool[np.ndarray, "n concept"],
-    held: Float[np.ndarray, "n effect"] | None = None,
+    columns: Float[np.ndarray, "column n"], group: Group, holds: Holds, held: Effects | None = None
 ) -> Interval:
     """Spearman's partial correlation within groups, with a jackknife over concepts.
 
@@ -230,19 +197,14 @@ def shared_rank(
     return Interval(estimate, low, high, count, LEVEL, "jackknife over concepts")
 
 
-def held_concepts(concepts: Sequence[Sequence[str]]) -> Bool[np.ndarray, "n concept"]:
+def held_concepts(concepts: Sequence[Sequence[str]]) -> Holds:
     """Which combination contains which concept. A combination without concepts counts as its own concept."""
     named = [tuple(names) or (f"{index}",) for index, names in enumerate(concepts)]
-    known = {name: index for index, name in enumerate(dict.fromkeys(name for names in named for name in names))}
-    holds = np.zeros((len(named), len(known)), bool)
-    for row, names in enumerate(named):
-        holds[row, [known[name] for name in names]] = True
-    return holds
+    known = dict.fromkeys(name for names in named for name in names)
+    return np.array([[name in names for name in known] for names in named], bool).reshape(len(named), len(known))
 
 
-def _correlation(
-    columns: Float[np.ndarray, "column n"], group: Int[np.ndarray, " n"], effects: Float[np.ndarray, "n effect"]
-) -> float:
+def _correlation(columns: Float[np.ndarray, "column n"], group: Group, effects: Effects) -> float:
     """NaN if one of the two does not vary after the others are controlled for."""
     if not len(group):
         return math.nan

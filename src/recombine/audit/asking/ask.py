@@ -12,10 +12,10 @@ import numpy as np
 from jaxtyping import Float
 
 from recombine._html import card, listing, table
-from recombine.audit.asking.calling import ModelCall, prepared_model
+from recombine.audit.asking.calling import Call, prepared_model
 from recombine.audit.asking.space import Combination, NamedSpace, named_space
 from recombine.audit.asking.torch_hooks import Pool
-from recombine.audit.decodability.activations import Activations
+from recombine.audit.cells import Activations
 from recombine.audit.findings import Audit
 from recombine.audit.wording import counted, listed
 from recombine.errors import BadInput
@@ -64,10 +64,8 @@ class ModelAnswers:
         from recombine.audit.reading.read import read_rows
 
         cells, rows = read_rows(self.frame, factors=self.factors, sets=self.sets, scores=self.scores, train=self.train)
-        inside = None
-        if self.layers:
-            layers = {name: values[rows.row] for name, values in self.layers.items()}
-            inside = Activations(layers, rows.cell, rows.scores)
+        layers = {name: values[rows.row] for name, values in self.layers.items()}
+        inside = Activations(layers, rows.cell, rows.scores) if layers else None
         audit = audit_cells(cells, inside, source=source, seed=seed, progress=progress)
         return dataclasses.replace(audit, notes=(*self.notes, *audit.notes))
 
@@ -131,22 +129,9 @@ def audit_model(
     """
     if progress is not None:
         progress("asking the model")
-    answers = ask_model(
-        model,
-        space,
-        make_input,
-        scores,
-        combinations=combinations,
-        train=train,
-        repeats=repeats,
-        layers=layers,
-        pool=pool,
-        batch=batch,
-        method=method,
-        seed=seed,
-    )
-    title = getattr(model, "__name__", type(model).__name__)
-    return answers.audit(source=title, seed=seed, progress=progress)
+    calls: dict[str, Any] = {"repeats": repeats, "layers": layers, "pool": pool, "batch": batch, "method": method}
+    answers = ask_model(model, space, make_input, scores, combinations=combinations, train=train, seed=seed, **calls)
+    return answers.audit(source=getattr(model, "__name__", type(model).__name__), seed=seed, progress=progress)
 
 
 def ask_model(
@@ -179,23 +164,32 @@ def ask_model(
     """
     names = named_space(space)
     functions = dict(scores) if isinstance(scores, Mapping) else {"score": scores}
-    if not functions or set(functions) & set(names.columns):
+    columns = (*names.factors, *names.sets)
+    if not functions or set(functions) & set(columns):
         raise BadInput(
-            f"Names of scores must differ from the factors ({', '.join(names.columns)}), got {sorted(functions)}.",
+            f"Names of scores must differ from the factors ({', '.join(columns)}), got {sorted(functions)}.",
             fix='give a mapping with another name: scores={"success": function}',
         )
     if repeats < 1:
         raise BadInput(f"Each combination is asked at least once, got repeats={repeats}.", fix="repeats=1 or more")
     chosen = names.choose(combinations, seed)
     trained = None if train is None else _trained(names, train, chosen)
-    with prepared_model(model, layers, pool, batch, method) as call:
+    with prepared_model(model, layers, pool, batch, method) as (call, at_once):
         collector = _Collector(call, functions, keep=layers is None or len(layers) > 0)
-        for number, combination in enumerate(chosen):
-            for repeat in range(repeats):
+        numbered = itertools.product(enumerate(chosen), range(repeats))
+        while batch_of := list(itertools.islice(numbered, at_once)):
+            examples = []
+            for (number, combination), repeat in batch_of:
                 rng = np.random.default_rng([seed, zlib.crc32(names.name(combination).encode()), repeat])
-                collector.add(number, *_example(make_input, combination, rng))
-        collector.finish()
-    return _answers(names, chosen, trained, collector)
+                example = make_input(combination, rng)
+                if not isinstance(example, tuple) or len(example) != 2:
+                    raise BadInput(
+                        f"make_input must return an input and a target, got a {type(example).__name__}.",
+                        fix="return input, None where the score needs no target",
+                    )
+                examples.append((number, *example))
+            collector.ask(examples)
+    return _answers(names, chosen, trained, collector, len(chosen) * repeats)
 
 
 def _trained(names: NamedSpace, train: Any, chosen: list[Combination]) -> list[Combination]:
@@ -210,57 +204,33 @@ def _trained(names: NamedSpace, train: Any, chosen: list[Combination]) -> list[C
     return trained
 
 
-def _example(make_input: MakeInput, combination: Combination, rng: np.random.Generator) -> tuple[Any, Any]:
-    example = make_input(combination, rng)
-    if not isinstance(example, tuple) or len(example) != 2:
-        raise BadInput(
-            f"make_input must return an input and a target, got a {type(example).__name__}.",
-            fix="return input, None where the score needs no target",
-        )
-    return example
-
-
 class _Collector:
     """Calls the model in batches, and keeps scores, activations and failures."""
 
-    def __init__(self, call: ModelCall, scores: dict[str, Score], keep: bool) -> None:
+    def __init__(self, call: Call, scores: dict[str, Score], keep: bool) -> None:
         self._call, self._keep = call, keep
-        self._waiting: list[tuple[int, Any, Any]] = []
         self.functions = scores
         self.number: list[int] = []
         self.scores: list[list[float]] = []
         self.layers: list[dict[str, np.ndarray]] = []
-        self.calls = 0
         self.failures: list[str] = []
         self.first_error: Exception | None = None
 
-    def add(self, number: int, model_input: Any, target: Any) -> None:
-        """Queue an input. The model is called when a batch is full."""
-        self._waiting.append((number, model_input, target))
-        if len(self._waiting) == self._call.batch:
-            self.finish()
-
-    def finish(self) -> None:
-        """Call the model on what is queued."""
-        waiting, self._waiting = self._waiting, []
-        if waiting:
-            self.calls += len(waiting)
-            self._ask(waiting)
-
-    def _ask(self, waiting: list[tuple[int, Any, Any]]) -> None:
+    def ask(self, examples: list[tuple[int, Any, Any]]) -> None:
+        """Call the model on examples: the number of the combination, the input and the target."""
         try:
-            outputs, layers = self._call.call([model_input for _, model_input, _ in waiting])
+            outputs, layers = self._call([model_input for _, model_input, _ in examples])
         except BadInput:
             raise
         except Exception as error:  # noqa: BLE001 (a user's model may raise anything)
-            if len(waiting) == 1:
+            if len(examples) == 1:
                 self._failed(error)
-            else:
-                # One bad input must not lose the others.
-                for each in waiting:
-                    self._ask([each])
+                return
+            # One bad input must not lose the others.
+            for example in examples:
+                self.ask([example])
             return
-        for index, ((number, _, target), output) in enumerate(zip(waiting, outputs, strict=True)):
+        for index, ((number, _, target), output) in enumerate(zip(examples, outputs, strict=True)):
             try:
                 scores = [float(score(output, target)) for score in self.functions.values()]
             except Exception as error:  # noqa: BLE001 (a user's score, of any output)
@@ -276,11 +246,9 @@ class _Collector:
 
     def stacked(self) -> tuple[dict[str, Float[np.ndarray, "row _"]], list[str]]:
         """The layers that every answer has in one width, and the names of the others."""
-        names = dict.fromkeys(itertools.chain.from_iterable(self.layers))
         stacked, uneven = {}, []
-        for name in names:
-            widths = {answer[name].shape if name in answer else None for answer in self.layers}
-            if len(widths) == 1:
+        for name in dict.fromkeys(itertools.chain.from_iterable(self.layers)):
+            if len({answer[name].shape if name in answer else None for answer in self.layers}) == 1:
                 stacked[name] = np.stack([answer[name] for answer in self.layers])
             else:
                 uneven.append(name)
@@ -288,14 +256,14 @@ class _Collector:
 
 
 def _answers(
-    names: NamedSpace, chosen: list[Combination], trained: list[Combination] | None, collector: _Collector
+    names: NamedSpace, chosen: list[Combination], trained: list[Combination] | None, collector: _Collector, calls: int
 ) -> ModelAnswers:
-    """The answers as a table, with notes about failures."""
+    """The answers of so many calls as a table, with notes about failures."""
     import pandas as pd
 
     if not collector.scores:
         raise BadInput(
-            f"All {collector.calls} calls failed, the first with {collector.failures[0]}",
+            f"All {calls} calls failed, the first with {collector.failures[0]}",
             fix="try make_input, the model and the score on one combination",
         ) from collector.first_error
     notes = []
@@ -303,7 +271,7 @@ def _answers(
         kinds = list(dict.fromkeys(collector.failures))
         silent = sorted(set(range(len(chosen))) - set(collector.number))
         notes.append(
-            f"{len(collector.failures)} of {collector.calls} calls failed and are missing: "
+            f"{len(collector.failures)} of {calls} calls failed and are missing: "
             + "; ".join(kinds[:FAILURES_SHOWN])
             + ("; and others." if len(kinds) > FAILURES_SHOWN else ".")
         )

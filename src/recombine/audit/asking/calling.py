@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -21,30 +21,21 @@ Call = Callable[[list[Any]], tuple[list[Any], Layers]]
 """From inputs to one output per input, and to one row of activations per input for each layer."""
 
 
-class ModelCall(NamedTuple):
-    """A model that is ready to be called."""
-
-    call: Call
-    batch: int
-    """Inputs per call."""
-
-
 @contextlib.contextmanager
 def prepared_model(
     model: Any, layers: Sequence[str] | None, pool: Pool, batch: int | None, method: str
-) -> Iterator[ModelCall]:
-    """The model, ready to be called while the context lasts; its modes are restored afterwards."""
+) -> Iterator[tuple[Call, int]]:
+    """The model, ready to be called while the context lasts, and its inputs per call. Its modes are restored."""
     if batch is not None and batch < 1:
         raise BadInput(f"A call takes at least one input, got batch={batch}.", fix="batch=1 or more")
-    torch = sys.modules.get("torch")
-    equinox = sys.modules.get("equinox")
+    torch, equinox = sys.modules.get("torch"), sys.modules.get("equinox")
+    number = batch or BATCH
     if torch is not None and isinstance(model, torch.nn.Module):
         with evaluating(model), recording(model, layers, pool=pool) as recorder:
-            yield ModelCall(lambda inputs: _torch(model, recorder, inputs), batch or BATCH)
+            yield (lambda inputs: _torch(model, recorder, inputs), number)
         return
     if equinox is not None and isinstance(model, equinox.Module):
-        number = batch or BATCH
-        yield ModelCall(_equinox(model, layers, pool, number), number)
+        yield (_equinox(model, layers, pool, number), number)
         return
     if layers:
         raise BadInput(
@@ -56,17 +47,16 @@ def prepared_model(
         if predict is None:
             offers = [name for name in dir(model) if name.startswith(("predict", "decision", "transform"))]
             raise BadInput(f"A {type(model).__name__} has no method {method!r}.", fix=did_you_mean(method, offers))
-        yield ModelCall(lambda inputs: (_split(predict(_table(inputs)), len(inputs)), {}), batch or BATCH)
-        return
-    if not callable(model):
+        yield (lambda inputs: (_split(predict(_table(inputs)), len(inputs)), {}), number)
+    elif not callable(model):
         raise BadInput(
             f"Expected a model that can be called, got a {type(model).__name__}.",
             fix="give a function of one input, a PyTorch or Equinox module, or an estimator with `predict`",
         )
-    if batch is None or batch == 1:
-        yield ModelCall(lambda inputs: ([model(value) for value in inputs], {}), 1)
+    elif batch is None or batch == 1:
+        yield (lambda inputs: ([model(value) for value in inputs], {}), 1)
     else:
-        yield ModelCall(lambda inputs: (_split(model(_stacked(inputs)), len(inputs)), {}), batch)
+        yield (lambda inputs: (_split(model(_stacked(inputs)), len(inputs)), {}), batch)
 
 
 def _torch(model: Any, recorder: Any, inputs: list[Any]) -> tuple[list[Any], Layers]:
@@ -79,21 +69,17 @@ def _torch(model: Any, recorder: Any, inputs: list[Any]) -> tuple[list[Any], Lay
         if len({tensor.shape for tensor in tensors}) > 1:
             raise _unequal([tuple(tensor.shape) for tensor in tensors])
         stacked = torch.stack(tensors)
-        if weight is None:
-            return stacked
-        return stacked.to(weight.device, weight.dtype if stacked.is_floating_point() else None)
+        real = stacked.is_floating_point()
+        return stacked if weight is None else stacked.to(weight.device, weight.dtype if real else None)
 
     recorder.forget()
-    first = inputs[0]
-    if isinstance(first, Mapping):
-        output = model(**{name: stack([each[name] for each in inputs]) for name in first})
-    elif isinstance(first, tuple):
+    if isinstance(inputs[0], Mapping):
+        output = model(**{name: stack([each[name] for each in inputs]) for name in inputs[0]})
+    elif isinstance(inputs[0], tuple):
         output = model(*(stack(list(values)) for values in zip(*inputs, strict=True)))
     else:
         output = model(stack(inputs))
-    rows = recorder.rows(len(inputs))
-    recorder.forget()
-    return _split(output, len(inputs)), rows
+    return _split(output, len(inputs)), recorder.rows(len(inputs))
 
 
 def _equinox(model: Any, layers: Sequence[str] | None, pool: Pool, batch: int) -> Call:
@@ -131,14 +117,12 @@ def _equinox(model: Any, layers: Sequence[str] | None, pool: Pool, batch: int) -
         padded = arguments + [arguments[-1]] * (batch - len(arguments))
         stacked = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *padded)
         output, values = compiled(model, stacked)
-        sites = {
-            name: np.asarray(value)[: len(inputs)] for name, value in zip(names, values, strict=True)
-        } if traced else {}  # fmt: skip
+        output, values = jax.tree.map(lambda leaf: np.asarray(leaf)[: len(inputs)], (output, values))
+        sites = dict(zip(names, values, strict=True))
         for name in layers or ():
             if name not in sites:
                 raise BadInput(f"The trace has no site {name!r}.", fix=did_you_mean(name, sites))
-        kept = {name: value for name, value in sites.items() if layers is None or name in layers}
-        output = jax.tree.map(lambda leaf: np.asarray(leaf)[: len(inputs)], output)
+        kept = sites if layers is None else {name: sites[name] for name in sites if name in layers}
         return _split(output, len(inputs)), {name: _pooled(name, value, pool) for name, value in kept.items()}
 
     return call
@@ -181,14 +165,11 @@ def _split(output: Any, number: int) -> list[Any]:
     if isinstance(output, tuple):
         columns = [_split(value, number) for value in output if value is not None]
         return [tuple(column[index] for column in columns) for index in range(number)]
-    if not hasattr(output, "__len__") or (np.ndim(output) == 0 and hasattr(output, "shape")):
+    single = not hasattr(output, "__len__") or (np.ndim(output) == 0 and hasattr(output, "shape"))
+    if single or len(output) != number:
+        gave = f"one {type(output).__name__}, not one output each" if single else f"{len(output)} outputs"
         raise BadInput(
-            f"{number} inputs gave one {type(output).__name__}, not one output each.",
-            fix="return one output per input; or ask one at a time with batch=1",
-        )
-    if len(output) != number:
-        raise BadInput(
-            f"{number} inputs gave {len(output)} outputs.",
+            f"{number} inputs gave {gave}.",
             fix="return one output per input, in their order; or ask one at a time with batch=1",
         )
     return [output[index] for index in range(number)]

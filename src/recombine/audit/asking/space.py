@@ -35,11 +35,6 @@ class NamedSpace:
     subset: SubsetSpace | None = None
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of a table of combinations."""
-        return tuple(self.values) if self.subset is None else (SET,)
-
-    @property
     def factors(self) -> tuple[str, ...]:
         """The columns that hold one value each."""
         return tuple(self.values)
@@ -76,19 +71,16 @@ class NamedSpace:
 
     def choose(self, wanted: int | Iterable[Any] | None, seed: int) -> list[Combination]:
         """The combinations to ask about, without repeats: those given, or `wanted` at random (None: `MOST`)."""
-        if wanted is not None and not isinstance(wanted, int):
-            chosen = self.checked(wanted)
+        number = MOST if wanted is None else wanted
+        rng = np.random.default_rng([seed, 7])
+        if not isinstance(number, int):
+            chosen = self.checked(number)
+        elif (everything := self.listed()) is None:
+            chosen = self._drawn(number, rng)
+        elif number >= len(everything):
+            chosen = everything
         else:
-            number = MOST if wanted is None else wanted
-            rng = np.random.default_rng([seed, 7])
-            everything = self.listed()
-            if everything is None:
-                chosen = self._drawn(number, rng)
-            elif number >= len(everything):
-                chosen = everything
-            else:
-                picked = np.sort(rng.choice(len(everything), number, replace=False))
-                chosen = [everything[index] for index in picked]
+            chosen = [everything[index] for index in np.sort(rng.choice(len(everything), number, replace=False))]
         if len(chosen) < 2:
             raise BadInput(
                 f"{counted(len(chosen), 'combination')} to ask about: there is nothing to compare.",
@@ -99,26 +91,19 @@ class NamedSpace:
     def checked(self, combinations: Iterable[Any]) -> list[Combination]:
         """The user's combinations, checked: dictionaries, tuples in the order of factors, or rows of the space."""
         rows = isinstance(combinations, np.ndarray) and combinations.dtype.kind in "iu"
-        unique: dict[tuple[Any, ...], Combination] = {}
-        for given in combinations:
-            combination = self._of_row(given) if rows else self._checked(given)
-            unique.setdefault(_key(combination), combination)
-        return list(unique.values())
+        return _distinct(self._of_row(given) if rows else self._checked(given) for given in combinations)
 
     def _checked(self, given: Any) -> Combination:
         if self.subset is not None:
-            row = self.subset.row([int(module) for module in given])
-            return self.subset.constituents(row)
-        if not isinstance(given, Mapping):
-            if isinstance(given, str) or len(given) != len(self.values):
-                raise BadInput(
-                    f"A combination has a value for each of {', '.join(self.values)}, got {given!r}.",
-                    fix="give a dictionary by factor, or a tuple in their order",
-                )
-            given = dict(zip(self.values, given, strict=True))
-        for name in given:
-            if name not in self.values:
-                raise BadInput(f"There is no factor {name!r}.", fix=did_you_mean(str(name), self.values))
+            return self.subset.constituents(self.subset.row([int(module) for module in given]))
+        if not isinstance(given, Mapping) and (isinstance(given, str) or len(given) != len(self.values)):
+            raise BadInput(
+                f"A combination has a value for each of {', '.join(self.values)}, got {given!r}.",
+                fix="give a dictionary by factor, or a tuple in their order",
+            )
+        given = given if isinstance(given, Mapping) else dict(zip(self.values, given, strict=True))
+        if unknown := [name for name in given if name not in self.values]:
+            raise BadInput(f"There is no factor {unknown[0]!r}.", fix=did_you_mean(str(unknown[0]), self.values))
         combination = {}
         for name, values in self.values.items():
             known = {str(value): value for value in values}
@@ -138,8 +123,8 @@ class NamedSpace:
 
     def _drawn(self, number: int, rng: np.random.Generator) -> list[Combination]:
         """Different combinations, uniformly. The space is large, so few are drawn twice."""
-        unique: dict[tuple[Any, ...], Combination] = {}
-        while len(unique) < min(number, self.size):
+        distinct: list[Combination] = []
+        while len(distinct) < min(number, self.size):
             if self.subset is not None:
                 import jax
 
@@ -147,18 +132,19 @@ class NamedSpace:
                 rows = np.asarray(jax.vmap(self.subset.sample)(keys))
                 drawn: list[Combination] = [self.subset.constituents(row) for row in rows]
             else:
-                picks = {name: rng.integers(len(values), size=number) for name, values in self.values.items()}
-                drawn = [
-                    {name: values[picks[name][index]] for name, values in self.values.items()}
-                    for index in range(number)
-                ]
-            for combination in drawn:
-                unique.setdefault(_key(combination), combination)
-        return list(unique.values())[:number]
+                sides = self.values.values()
+                picks = [[values[pick] for pick in rng.integers(len(values), size=number)] for values in sides]
+                drawn = [dict(zip(self.values, row, strict=True)) for row in zip(*picks, strict=True)]
+            distinct = _distinct([*distinct, *drawn])
+        return distinct[:number]
 
 
-def _key(combination: Combination) -> tuple[Any, ...]:
-    return tuple(combination.values()) if isinstance(combination, dict) else combination
+def _distinct(combinations: Iterable[Combination]) -> list[Combination]:
+    """The first of those that are equal."""
+    unique: dict[tuple[Any, ...], Combination] = {}
+    for combination in combinations:
+        unique.setdefault(tuple(combination.values() if isinstance(combination, dict) else combination), combination)
+    return list(unique.values())
 
 
 def named_space(space: Any) -> NamedSpace:

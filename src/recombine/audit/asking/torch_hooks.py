@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -62,10 +63,8 @@ class Recorder:
             tensor = self._first_tensor(output)
             if tensor is None or not tensor.is_floating_point():
                 return
-            number, label = 1, name
-            while label in self._taken:
-                number += 1
-                label = f"{name} ({number})"
+            labels = itertools.chain([name], (f"{name} ({number})" for number in itertools.count(2)))
+            label = next(label for label in labels if label not in self._taken)
             self._taken[label] = (module, tensor.detach())
 
         return take
@@ -75,13 +74,11 @@ class Recorder:
 
         Outputs without one row per input, such as those of a module that sees no batch, are left out.
         """
-        rows = {}
-        for name, (module, values) in self._taken.items():
-            if values.ndim < 1 or values.shape[0] != number:
-                continue
-            pooled = self._pooled(name, module, values)
-            rows[name] = pooled.reshape(number, -1).to(self._torch.float32).cpu().numpy()
-        return rows
+        return {
+            name: self._pooled(name, module, values).reshape(number, -1).to(self._torch.float32).cpu().numpy()
+            for name, (module, values) in self._taken.items()
+            if values.ndim and len(values) == number
+        }
 
     def _pooled(self, name: str, module: Any, values: torch.Tensor) -> torch.Tensor:
         if callable(self._pool):
@@ -112,9 +109,7 @@ def _feature_axis(kind: str, axes: int) -> int:
     """Which axis holds the features: by the kind of module, otherwise after the batch in images and last in sequences."""
     if kind in LAST:
         return axes - 1
-    if kind.startswith(FIRST):
-        return 1
-    return 1 if axes >= 4 else axes - 1
+    return 1 if axes >= 4 or kind.startswith(FIRST) else axes - 1
 
 
 @contextlib.contextmanager
@@ -128,13 +123,10 @@ def recording(
     for name in chosen:
         if name not in known:
             raise BadInput(f"The module has no layer {name!r}.", fix=did_you_mean(name, known))
-    handles = []
-    try:
-        handles += [known[name].register_forward_hook(recorder.hook(name)) for name in chosen]
+    with contextlib.ExitStack() as hooks:
+        for name in chosen:
+            hooks.callback(known[name].register_forward_hook(recorder.hook(name)).remove)
         yield recorder
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 @contextlib.contextmanager
@@ -164,7 +156,11 @@ def default_layers(module: torch.nn.Module) -> list[str]:
         for name, submodule in named_layers(module).items()
         if not any(True for _ in submodule.children()) and not type(submodule).__name__.startswith(IDLE)
     ]
-    if len(leaves) <= MOST_LAYERS:
-        return leaves
-    indices = np.unique(np.linspace(0, len(leaves) - 1, MOST_LAYERS).round().astype(int))
-    return [leaves[index] for index in indices]
+    return evenly(leaves, MOST_LAYERS)
+
+
+def evenly(names: Sequence[str], most: int) -> list[str]:
+    """At most so many names, evenly spaced."""
+    if len(names) <= most:
+        return list(names)
+    return [names[int(index)] for index in np.linspace(0, len(names) - 1, most).round()]

@@ -38,13 +38,6 @@ LISTED = 1000
 SHOWN = 3
 """How many groups of similar values the notes show."""
 
-UNSEEN_FRAGMENT = "its fragment is not in training"
-UNSEEN_CONTEXT = "its context is not in training"
-ALONE = "no other fragment is known to be equivalent to its own"
-NOT_THERE = "no equivalent fragment was seen in its context"
-UNSEEN_TOKEN = "it has a value that training lacks in that column"
-NO_CHAIN = "no chain of swaps leads to a training example"
-
 
 @dataclasses.dataclass(frozen=True)
 class Examined:
@@ -68,12 +61,17 @@ class Examined:
         cut = self.graph.cuts[0]
         codes = self.graph.codes(self.combinations[self.uncovered])
         if len(self.graph.cuts) > 1:
-            return np.where((codes < 0).any(axis=1), UNSEEN_TOKEN, NO_CHAIN).tolist()
+            unseen = "it has a value that training lacks in that column"
+            return np.where((codes < 0).any(axis=1), unseen, "no chain of swaps leads to a training example").tolist()
         fragment, context = cut.numbers(codes)
         classes = cut.classes(self.k)
         alone = np.bincount(classes)[classes[fragment]] == 1
-        kinds = [fragment < 0, context < 0, alone]
-        return np.select(kinds, [UNSEEN_FRAGMENT, UNSEEN_CONTEXT, ALONE], NOT_THERE).tolist()
+        why = {
+            "its fragment is not in training": fragment < 0,
+            "its context is not in training": context < 0,
+            "no other fragment is known to be equivalent to its own": alone,
+        }
+        return np.select([*why.values()], [*why], "no equivalent fragment was seen in its context").tolist()
 
     def evidence(self, most: int | None = None) -> list[FragmentEvidence]:
         """The fragments of training (of the first way to cut examples), least evidence first."""
@@ -191,9 +189,8 @@ def _finding(examined: Examined, title: str, possible: int, helpful: Sequence[Ne
     counts[0] -= 1
     reasons = examined.reasons()
     first = examined.uncovered[:LISTED]
-    cutoffs = examined.cutoffs[first].tolist()
-    uncovered = zip(examined.combinations[first].tolist(), cutoffs, reasons, strict=False)
-    outcomes = [None if each.outcome is None else facts.outcome_values[each.outcome] for each in helpful]
+    uncovered = zip(examined.combinations[first].tolist(), examined.cutoffs[first].tolist(), reasons, strict=False)
+    outcomes: dict[int | None, str] = dict(enumerate(facts.outcome_values))
     return CoverageGraphFinding(
         source=title,
         rows=facts.rows,
@@ -212,8 +209,8 @@ def _finding(examined: Examined, title: str, possible: int, helpful: Sequence[Ne
         uncovered=tuple(Uncovered(examined.names(tokens), cutoff, why) for tokens, cutoff, why in uncovered),
         thinnest=tuple(examined.evidence(LISTED)),
         collect=tuple(
-            Collect(examined.names(each.example), each.sure, each.at_best, outcome)
-            for each, outcome in zip(helpful, outcomes, strict=True)
+            Collect(examined.names(each.example), each.sure, each.at_best, outcomes.get(each.outcome))
+            for each in helpful
         ),
         chain=_chain(examined),
         notes=tuple(_notes(examined, possible)),
@@ -234,16 +231,14 @@ def _chain(examined: Examined) -> Chain | None:
         columns = tuple(examined.facts.chosen.columns[place] for place in swap.positions)
         before, after = (examined.names(tokens, swap.positions) for tokens in (swap.before, swap.after))
         swaps.append(SwapFinding(columns, before, after, swap.shared))
+    example, trained = examined.names(explained.example), examined.names(explained.trained)
     outcome = examined.facts.outcome_values[explained.outcome]
-    return Chain(
-        examined.names(explained.example), explained.cutoff, tuple(swaps), examined.names(explained.trained), outcome
-    )
+    return Chain(example, explained.cutoff, tuple(swaps), trained, outcome)
 
 
 def _notes(examined: Examined, possible: int) -> list[str]:
     facts, notes = examined.facts, []
-    repeats = facts.rows - len(examined.graph.inputs)
-    if repeats:
+    if repeats := facts.rows - len(examined.graph.inputs):
         notes.append(f"{counted(repeats, 'row repeats', 'rows repeat')} another row; repeats count once.")
     notes += [
         f"{name} has values that differ only in white space and count as different: {' and '.join(map(repr, same))}."

@@ -41,10 +41,6 @@ class FactColumns:
         """The fragments as indices into `columns`."""
         return [tuple(self.columns.index(name) for name in fragment) for fragment in self.fragments]
 
-    def context(self, fragment: Sequence[str]) -> tuple[str, ...]:
-        """The columns beside a fragment."""
-        return tuple(name for name in self.columns if name not in fragment)
-
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
@@ -92,20 +88,16 @@ def read_facts(
     if test is not None:
         name = title_of(test, "the test table")
         with open_table(test, title=name, wanted=chosen.columns, where=None, memory=None) as table:
-            present = [column.name for column in table.columns]
-            for column in chosen.columns:
-                _check_present(column, present, name)
+            _check_present(chosen.columns, [column.name for column in table.columns], name)
             combinations, _ = _read(table, chosen.columns, levels, None, None)
-    inputs, order = codes[:, :-1].copy(), []
-    for place, column in enumerate(chosen.columns):
-        values, new = _ordered(levels[column])
-        inputs[:, place] = new[inputs[:, place]]
-        if combinations is not None:
+    ordered = [_ordered(levels[column]) for column in (*chosen.columns, chosen.outcome)]
+    for place, (_, new) in enumerate(ordered):
+        codes[:, place] = new[codes[:, place]]
+        if combinations is not None and place < combinations.shape[1]:
             combinations[:, place] = new[combinations[:, place]]
-        order.append(values)
-    outcome_values, new = _ordered(levels[chosen.outcome])
     alike = tuple((name, same) for name, held in levels.items() for same in _alike(held))
-    return Facts(chosen, inputs, new[codes[:, -1]], combinations, tuple(order), outcome_values, rows, alike)
+    *values, outcome_values = (values for values, _ in ordered)
+    return Facts(chosen, codes[:, :-1], codes[:, -1], combinations, tuple(values), outcome_values, rows, alike)
 
 
 def _ordered(levels: Levels) -> tuple[tuple[str, ...], Int[np.ndarray, " text"]]:
@@ -123,11 +115,12 @@ def _alike(levels: Levels) -> list[tuple[str, ...]]:
     return [tuple(sorted(same)) for same in groups.values() if len(same) > 1]
 
 
-def _check_present(name: str, names: Sequence[str], title: str) -> None:
-    if name not in names:
-        hint = did_you_mean(name, names)
-        near = f"{hint} " if hint.startswith("did") else ""
-        raise BadInput(f"{title} has no column {name!r}.", fix=near + _columns(names))
+def _check_present(wanted: Sequence[str], names: Sequence[str], title: str) -> None:
+    for name in wanted:
+        if name not in names:
+            hint = did_you_mean(name, names)
+            near = f"{hint} " if hint.startswith("did") else ""
+            raise BadInput(f"{title} has no column {name!r}.", fix=near + _columns(names))
 
 
 def _columns(names: Sequence[str]) -> str:
@@ -140,9 +133,16 @@ def choose(
     """The named columns, and the others by position: the outcome is the last column, the context the last before it."""
     given = [*dict.fromkeys(name for fragment in fragments for name in fragment)]
     columns = _columns(names)
-    for name in (*given, *context, *([] if outcome is None else [outcome])):
-        _check_present(name, names, title)
-    _check_once(fragments, context, outcome)
+    _check_present((*given, *context, *([] if outcome is None else [outcome])), names, title)
+    # A column has one part. Only if there are several fragments may one lie in the context of another.
+    together = [[*part, outcome] for part in (*fragments, context)]
+    together += [[*fragments[0], *context]] if len(fragments) == 1 else []
+    twice = next((name for part in together for name in part if part.count(name) > 1), None)
+    if twice is not None:
+        raise BadInput(
+            f"Column {twice!r} is named more than once.",
+            fix="a column is part of the fragment, part of the context, or the outcome",
+        )
     unnamed = [name for name in names if name not in (*given, *context, outcome) and not name.startswith(INDEX)]
     if outcome is None:
         if not unnamed or (given and context and len(unnamed) > 1):
@@ -167,19 +167,6 @@ def choose(
     return FactColumns(tuple(tuple(fragment) for fragment in fragments), ordered, outcome)
 
 
-def _check_once(fragments: Sequence[Sequence[str]], context: Sequence[str], outcome: str | None) -> None:
-    """A column has one part. Only if there are several fragments may one lie in the context of another."""
-    together = [[*columns, outcome] for columns in (*fragments, context)]
-    if len(fragments) == 1:
-        together.append([*fragments[0], *context])
-    twice = next((name for columns in together for name in columns if columns.count(name) > 1), None)
-    if twice is not None:
-        raise BadInput(
-            f"Column {twice!r} is named more than once.",
-            fix="a column is part of the fragment, part of the context, or the outcome",
-        )
-
-
 def _read(
     table: Table, columns: Sequence[str], levels: dict[str, Levels], where: str | None, outcome: str | None
 ) -> tuple[Int[np.ndarray, "example column"], int]:
@@ -192,7 +179,7 @@ def _read(
     if (groups.codes == NOTHING).any():
         raise _empty_cells(query, columns)
     if outcome is not None:
-        _check_outcomes(query, groups.codes, columns, levels)
+        _check_outcomes(query, groups.codes, [list(levels[name].texts) for name in columns])
     return groups.codes, int(groups.rows.sum())
 
 
@@ -212,15 +199,14 @@ def _empty_cells(query: Query, columns: Sequence[str]) -> BadInput:
     )
 
 
-def _check_outcomes(
-    query: Query, codes: Int[np.ndarray, "example column"], columns: Sequence[str], levels: dict[str, Levels]
-) -> None:
-    """Raise an error if an input has more than one outcome."""
-    _, first, number = np.unique(codes[:, :-1], axis=0, return_index=True, return_inverse=True)
-    double = np.flatnonzero(np.bincount(number.reshape(-1)) > 1)
+def _check_outcomes(query: Query, codes: Int[np.ndarray, "example column"], texts: list[list[str]]) -> None:
+    """Raise an error if an input has more than one outcome. `texts` are those of each column's numbers."""
+    _, first, times = np.unique(codes[:, :-1], axis=0, return_index=True, return_counts=True)
+    double = first[times > 1]
     if not len(double):
         return
-    shown = [_contradiction(query, codes[first[index]], columns, levels) for index in double[:SHOWN]]
+    named = [[own[code] for own, code in zip(texts, codes[row, :-1], strict=False)] for row in double[:SHOWN]]
+    shown = [_contradiction(query, inputs) for inputs in named]
     raise BadInput(
         f"{counted(len(double), 'input')} of {query.table.title} {'has' if len(double) == 1 else 'have'} more than "
         f"one outcome: {'; '.join(shown)}{_more(len(double))}.",
@@ -228,11 +214,8 @@ def _check_outcomes(
     )
 
 
-def _contradiction(
-    query: Query, code: Int[np.ndarray, " column"], columns: Sequence[str], levels: dict[str, Levels]
-) -> str:
+def _contradiction(query: Query, texts: Sequence[str]) -> str:
     """The first rows with an input, and their outcomes."""
-    texts = [[*levels[name].texts][number] for name, number in zip(columns, code.tolist(), strict=True)][:-1]
     same = " AND ".join(f"f{n} = {literal(text)}" for n, text in enumerate(texts))
     last = f"f{len(texts)}"
     first = f"SELECT min(r) AS row, {last} AS outcome FROM ({query._kept(numbered=True)}) WHERE {same} GROUP BY {last}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from recombine._html import card, listing, paragraph, table
-from recombine.audit.wording import counted, percent, shown
+from recombine.audit.findings import Finding
+from recombine.audit.wording import counted, percent
 
 SHOWN = 5
 """How many rows of each kind a `repr` shows."""
@@ -79,7 +79,7 @@ class Chain:
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class CoverageGraphFinding:
+class CoverageGraphFinding(Finding):
     """The result of a coverage-graph audit. Printing it shows a summary; `record()` is the whole result as plain data."""
 
     source: str
@@ -111,14 +111,6 @@ class CoverageGraphFinding:
     chain: Chain | None
     """How the combination with the least evidence is covered."""
     notes: tuple[str, ...]
-
-    def record(self) -> dict[str, Any]:
-        """The whole result as plain data, as the command prints it with `--json`."""
-        return dataclasses.asdict(self)
-
-    def __repr__(self) -> str:
-        """A summary that fits a screen: how much is covered, why the rest is not, and what to collect."""
-        return shown(self._lines())
 
     def _repr_html_(self) -> str:
         pieces = [paragraph(self._covered())]

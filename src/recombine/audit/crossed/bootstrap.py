@@ -20,6 +20,7 @@ LEAST_BOUNDING = 99
 WORK = 5e7
 """The budget of one iteration over the simulated tables, in units of the approximate cost of one table; larger tables are simulated less often."""
 
+Draws = Float[np.ndarray, " draw"]
 RANGE = (1e-5, 100.0)
 """The range of combination variances; an unbounded score is in units of the spread between combinations."""
 
@@ -31,8 +32,6 @@ class Tested:
     variance: Interval
     p: float
     draws: int
-    free: Effects
-    """Fitted with a combination variance."""
     null: Effects
     """Fitted without a combination variance."""
     simulated: Scores
@@ -49,9 +48,7 @@ def tables_for(model: Crossed, draws: int | None = None) -> tuple[int, int]:
     return number, max(number, LEAST_BOUNDING)
 
 
-def combination_test(
-    model: Crossed, scores: Scores, freedom: int, seed: int = 0, draws: int | None = None, level: float = LEVEL
-) -> Tested:
+def combination_test(model: Crossed, scores: Scores, freedom: int, seed: int = 0, draws: int | None = None) -> Tested:
     """Test that the combination variance is zero, and compute its interval, by parametric bootstrap.
 
     The statistic is the estimated variance T. For the test, tables are simulated from the fitted values alone and
@@ -62,20 +59,14 @@ def combination_test(
     table that is more additive than half of the additive simulations is treated like their median, so that luck does
     not narrow the bound. docs/methods-audit.md has simulated rates.
 
-    Args:
-        model: The crossed model of the design.
-        scores: The table, a batch of one.
-        freedom: Degrees of freedom of the noise.
-        seed: The seed of the simulations.
-        draws: Simulated tables; None: as many as `tables_for` says.
-        level: The level of the interval.
+    `scores` is a batch of one table, `freedom` are the degrees of freedom of its noise, `draws` are as in `tables_for`.
     """
     rng = np.random.default_rng(seed)
     number, bounding = tables_for(model, draws)
     free, null = model.fit(scores), model.fit(scores, 0.0)
     observed = float(free.combination_variance[0])
 
-    def drawn(additive: Float[np.ndarray, " cell"], own: Float[np.ndarray, " draw"]) -> Scores:
+    def drawn(additive: Float[np.ndarray, " cell"], own: Draws) -> Scores:
         eta = additive + np.sqrt(own)[:, None] * rng.standard_normal((len(own), len(additive)))
         mean = model.scatter.draw(rng, eta, scores.count, float(scores.noise[0]))
         noise = scores.noise[0] * rng.chisquare(max(freedom, 1), len(own)) / max(freedom, 1)
@@ -87,27 +78,22 @@ def combination_test(
     reference = max(observed, float(np.median(chance)))
     least = (1 + int((chance >= reference).sum())) / (1 + number)
 
-    def larger(own: Float[np.ndarray, " draw"]) -> Float[np.ndarray, " draw"]:
+    def larger(own: Draws) -> Draws:
         return (model.fit(drawn(free.additive[0], own)).combination_variance > reference).astype(float)
 
     residual = float((1 - null.weight * null.leverage).sum())
     steepest = 0.5 * float(np.log(max(residual, 1.0) / 2))
-    low, middle, high = _inverted(larger, bounding, (1 - level) / 2, least, steepest)
+    low, middle, high = _inverted(larger, bounding, (1 - LEVEL) / 2, least, steepest)
     estimate = middle if model.scatter.binary else observed
     if observed <= 10 * FLOOR or (model.scatter.binary and p > 0.5):
         estimate = 0.0
-    interval = Interval(
-        float(np.clip(estimate, low, high)), low, high, len(scores.count), level, "inverted parametric bootstrap"
-    )
-    return Tested(interval, p, number, free, null, simulated)
+    ends = (float(np.clip(estimate, low, high)), low, high)
+    interval = Interval(*ends, len(scores.count), LEVEL, "inverted parametric bootstrap")
+    return Tested(interval, p, number, null, simulated)
 
 
 def _inverted(
-    larger: Callable[[Float[np.ndarray, " draw"]], Float[np.ndarray, " draw"]],
-    number: int,
-    tail: float,
-    p: float,
-    steepest: float,
+    larger: Callable[[Draws], Draws], number: int, tail: float, p: float, steepest: float
 ) -> tuple[float, float, float]:
     """The variances at which a larger statistic has probability `tail`, a half, and 1 - `tail`; at zero variance it is p.
 
@@ -131,18 +117,16 @@ def _inverted(
     return variance(tail), variance(0.5), variance(1 - tail)
 
 
-Line = tuple[float, float]
-"""A probit line: its middle and its slope."""
-
-
-def _at(line: Line, chance: float, least: float) -> float:
+def _at(line: tuple[float, float], chance: float, least: float) -> float:
     """Where a probit line that rises from `least` to 1 reaches a probability; minus infinity if it starts above."""
     inside = (chance - least) / (1 - least) if least < 1 else -1.0
     return line[0] + float(special.ndtri(inside)) / line[1] if inside > 0 else -np.inf
 
 
-def _probit(at: Float[np.ndarray, " n"], hits: Float[np.ndarray, " n"], least: float, steepest: float) -> Line:
-    """The maximum-likelihood line, on a grid that is refined twice."""
+def _probit(
+    at: Float[np.ndarray, " n"], hits: Float[np.ndarray, " n"], least: float, steepest: float
+) -> tuple[float, float]:
+    """The middle and the slope of the maximum-likelihood line, on a grid that is refined twice."""
     middles, slopes = np.linspace(at.min() - 2, at.max() + 2, 60), np.linspace(-2.0, steepest, 20)
     line = 0.0, 0.0
     for _ in range(3):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
+import math
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
-from recombine.audit.atoms import atoms_of
-from recombine.audit.cells import NOTHING, Cells
+from recombine.audit.atoms import Atoms, atoms_of
+from recombine.audit.cells import NOTHING, Cells, Chosen
 
 MOST_PAIRS = 2_000_000
 """The most pairs (counted with repeats) that are listed; a design with more names none."""
@@ -55,6 +55,12 @@ class Design:
         inside = np.append(self.slot == place, False)  # `NOTHING` is the last.
         return inside[self.rows].sum(1)
 
+    def largest(self, *, filled: bool = False) -> Bool[np.ndarray, " column"]:
+        """The columns of the largest slot of single values (`filled`: one in every combination); none without one."""
+        usable = [single and (not filled or self.held(p).min() == 1) for p, single in enumerate(self.single)]
+        sizes = [len(self.of(place)) * possible for place, possible in enumerate(usable)]
+        return (self.slot == int(np.argmax(sizes))) & (max(sizes) > 0)
+
     def parameters(self) -> int:
         """The parameters of the additive model: an intercept, and for each slot its number of values minus one.
 
@@ -67,7 +73,7 @@ class Design:
             total += len(self.of(place)) + lacking - 1
         return total
 
-    def kept(self, chosen: Bool[np.ndarray, " cell"]) -> Design:
+    def kept(self, chosen: Chosen) -> Design:
         """The design of some of the combinations, without columns that no combination uses."""
         rows = self.rows[chosen]
         used = np.unique(rows[rows != NOTHING])
@@ -95,36 +101,30 @@ class Pairs:
 
 def design_of(cells: Cells, score: int) -> Design:
     """The design of the combinations that have a score."""
+    return design_among(cells, cells.evaluated & np.isfinite(cells.mean[:, score]))
+
+
+def design_among(cells: Cells, chosen: Chosen) -> Design:
+    """The design of the chosen combinations."""
     atoms = atoms_of(cells)
     slots = tuple(dict.fromkeys(cells.slots))
     sets = {factor.name for factor in cells.factors if factor.kind == "set"}
-    whole = Design(
-        cells=np.arange(len(atoms.rows)),
-        rows=atoms.rows,
-        slot=atoms.slot,
-        slots=slots,
-        single=tuple(slot not in sets for slot in slots),
-        labels=atoms.labels,
-        constituent=atoms.constituent,
-    )
-    return whole.kept(cells.evaluated & np.isfinite(cells.mean[:, score]))
+    single = tuple(slot not in sets for slot in slots)
+    every = np.arange(len(atoms.rows))
+    return Design(every, atoms.rows, atoms.slot, slots, single, atoms.labels, atoms.constituent).kept(chosen)
 
 
 def pairs_of(design: Design) -> Pairs:
     """All pairs that can be separated from their values: each value also occurs without the other."""
-    columns, slots = len(design.slot), design.rows.shape[1]
-    uses = design.uses
-    if len(design.rows) * slots * (slots - 1) // 2 > MOST_PAIRS:
-        return Pairs(np.empty((0, 2), dtype=np.int64), sparse.csr_array((0, len(design.rows))))
-    blocks = []
-    for first, second in itertools.combinations(range(slots), 2):
-        full = np.nonzero(design.rows[:, first] != NOTHING)[0]
-        blocks.append(np.stack([full, design.rows[full, first] * columns + design.rows[full, second]]).astype(np.int64))
-    cell, code = np.concatenate(blocks, axis=1) if blocks else np.empty((2, 0), dtype=np.int64)
+    cells, slots = design.rows.shape
+    if slots < 2 or cells * math.comb(slots, 2) > MOST_PAIRS:
+        return Pairs(np.empty((0, 2), dtype=np.int64), sparse.csr_array((0, cells)))
+    atoms = Atoms(design.rows, design.constituent, design.slot, design.labels)
+    cell, code = (np.concatenate(each) for each in zip(*atoms.coded(np.ones(cells, bool), 2), strict=True))
     codes, number = np.unique(code, return_inverse=True)
-    members = np.stack([codes // max(columns, 1), codes % max(columns, 1)], axis=1)
-    inside = sparse.csr_array((np.ones(len(cell)), (number, cell)), shape=(len(codes), len(design.rows)))
-    apart = np.bincount(number, minlength=len(codes)) < uses[members].min(1) if len(codes) else np.zeros(0, bool)
+    members = atoms.members(codes)
+    inside = sparse.csr_array((np.ones(len(cell)), (number, cell)), shape=(len(codes), cells))
+    apart = np.bincount(number, minlength=len(codes)) < design.uses[members].min(1)
     return Pairs(members[apart], inside[np.nonzero(apart)[0]])
 
 
@@ -133,22 +133,16 @@ def frequent(design: Design, most: int) -> Design:
 
     The rarest values are dropped first, all values of equal frequency together.
     """
-    while beside(design) > most:
+    while int((~design.largest()).sum()) > most:
         uses = design.uses
         rare = uses <= np.partition(uses, len(uses) // 4)[len(uses) // 4]
         if rare.all():
             rare = np.arange(len(uses)) >= most
-        dropped: Bool[np.ndarray, " cell"] = np.asarray(np.append(rare, False)[design.rows].any(1))
+        dropped: Chosen = np.asarray(np.append(rare, False)[design.rows].any(1))
         if dropped.all():
             dropped = np.arange(len(dropped)) >= len(dropped) // 2
         design = design.kept(~dropped)
     return design
-
-
-def beside(design: Design) -> int:
-    """The number of columns beside the largest slot with single values."""
-    sizes = [len(design.of(place)) for place, single in enumerate(design.single) if single]
-    return len(design.slot) - max(sizes, default=0)
 
 
 def weighted(matrix: sparse.csr_array, values: Float[np.ndarray, "n batch"]) -> Float[np.ndarray, "m batch"]:

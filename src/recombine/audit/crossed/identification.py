@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
 import itertools
 import math
 
@@ -11,9 +10,9 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import sparse
 from scipy.linalg import get_lapack_funcs
-from scipy.sparse import csgraph
 
 from recombine.audit.cells import NOTHING, Cells
+from recombine.audit.coverage import connected
 from recombine.audit.crossed.design import Design, design_of
 from recombine.audit.findings import Identification
 from recombine.audit.wording import counted, listed
@@ -43,25 +42,21 @@ def identify(cells: Cells, score: int) -> Identification:
         return Identification(0, 0, 0, 0, 0.0, False, (reason,), ("Collect rows with a score.",))
     parameters, full_rank = design.parameters(), rank(design)
     residual, groups = len(design.cells) - full_rank, components(design)
-    connected = int(groups.max()) + 1 if len(groups) else 0
     reasons = _reasons(cells.binary[score], design, parameters, residual, count, mean)
     advice, collect = _advice(cells.binary[score], design, groups, parameters, residual, count, bool(reasons))
-    return Identification(
-        combinations=len(design.cells),
-        parameters=parameters,
-        residual=residual,
-        connected=connected,
-        replicates=float(np.median(count)),
-        identified=not reasons,
-        reasons=reasons,
-        advice=advice,
-        collect=collect,
-        rank=full_rank,
-    )
+    sizes = (len(design.cells), parameters, residual, number_of(groups), float(np.median(count)))
+    return Identification(*sizes, not reasons, reasons, advice, collect, full_rank)
+
+
+def number_of(groups: Groups) -> int:
+    """The number of connected components."""
+    return int(groups.max(initial=-1)) + 1
 
 
 Count = Int[np.ndarray, " cell"]
 """The number of rows of each combination."""
+Groups = Int[np.ndarray, " column"]
+"""The connected component of each column."""
 
 
 def _reasons(
@@ -77,11 +72,10 @@ def _reasons(
     if np.ptp(mean) == 0:
         return (f"All {number:,} combinations score {mean[0]:g}: there is no difference to explain.",)
     if residual < LEAST_RESIDUAL:
+        why = f"The {number:,} combinations leave no degrees of freedom beyond their parts"
         if number <= parameters:
-            return (
-                f"{number:,} combinations are too few for the {parameters:,} parameters of an additive model: {refusal}.",
-            )
-        return (f"The {number:,} combinations leave no degrees of freedom beyond their parts: {refusal}.",)
+            why = f"{number:,} combinations are too few for the {parameters:,} parameters of an additive model"
+        return (f"{why}: {refusal}.",)
     if not binary and count.max() == 1:
         return (
             "Each combination has only one row, and the score is not 0 or 1: the effect of a combination cannot be separated "
@@ -91,43 +85,34 @@ def _reasons(
 
 
 def _advice(
-    binary: bool,
-    design: Design,
-    groups: Int[np.ndarray, " column"],
-    parameters: int,
-    residual: int,
-    count: Count,
-    refused: bool,
-) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    binary: bool, design: Design, groups: Groups, parameters: int, residual: int, count: Count, refused: bool
+) -> tuple[tuple[str, ...], Combinations]:
     """What to collect, in sentences and as combinations."""
-    number, connected = len(design.cells), int(groups.max()) + 1 if len(groups) else 0
+    number, separate = len(design.cells), number_of(groups)
     sentences: list[str] = []
-    collect: tuple[tuple[str, ...], ...] = ()
-    if design.rows.shape[1] >= 2 and (residual < FEW_RESIDUAL or connected > 1):
-        plan = completing(design, groups, 2 * parameters)
-        collect = plan.shown
+    collect: Combinations = ()
+    if design.rows.shape[1] >= 2 and (residual < FEW_RESIDUAL or separate > 1):
+        more, collect, exhausted = completing(design, groups, 2 * parameters)
         each = max(2, math.ceil(float(np.median(count))))
-        if plan.number:
+        if more:
             sentences.append(
-                f"Collect {counted(plan.number, 'more combination')} of the existing values, {each} rows each "
-                f"({plan.number * each:,} rows): {number + plan.number:,} combinations for {parameters:,} parameters"
-                + (", with all values connected." if connected > 1 else ".")
+                f"Collect {counted(more, 'more combination')} of the existing values, {each} rows each "
+                f"({more * each:,} rows): {number + more:,} combinations for {parameters:,} parameters"
+                + (", with all values connected." if separate > 1 else ".")
             )
-        if plan.exhausted and number + plan.number < 2 * parameters:
+        if exhausted and number + more < 2 * parameters:
             sentences.append(
-                f"These are all combinations of the existing values ({number + plan.number:,}). "
+                f"These are all combinations of the existing values ({number + more:,}). "
                 "Add more values for a firmer answer."
             )
-        alone = np.nonzero(design.uses == 1)[0]
-        if len(alone):
-            names = [design.labels[column] for column in alone.tolist()]
+        if alone := [design.labels[column] for column in np.nonzero(design.uses == 1)[0].tolist()]:
             sentences.append(
                 f"{counted(len(alone), 'value occurs', 'values occur')} in only one combination, which then says "
-                f"nothing about interactions: collect a second one for each ({listed(names)})."
+                f"nothing about interactions: collect a second one for each ({listed(alone)})."
             )
-    if connected > 1 and not refused:
+    if separate > 1 and not refused:
         sentences.append(
-            f"The values form {connected:,} groups that never meet: values can only be compared within their group, and "
+            f"The values form {separate:,} groups that never meet: values can only be compared within their group, and "
             "a difference between groups cannot be assigned to one factor."
         )
     if count.max() == 1:
@@ -140,10 +125,7 @@ def _advice(
 
 def components(design: Design) -> Int[np.ndarray, " column"]:
     """The connected component of each column: values of different groups share no combination, even indirectly."""
-    cells, columns = len(design.cells), len(design.slot)
-    graph = sparse.block_array([[None, design.matrix], [design.matrix.T, None]], format="csr")
-    label = csgraph.connected_components(graph, directed=False)[1][cells:]
-    return np.unique(label, return_inverse=True)[1] if columns else np.zeros(0, dtype=np.int64)
+    return connected(design.rows, len(design.slot))
 
 
 def rank(design: Design) -> int:
@@ -158,8 +140,7 @@ def rank(design: Design) -> int:
     if not len(core.cells):
         return peeled
     if len(core.single) == 2 and all(core.single) and bool((core.rows != NOTHING).all()):
-        columns, groups = len(core.slot), components(core)
-        return peeled + columns - (int(groups.max()) + 1)
+        return peeled + len(core.slot) - number_of(components(core))
     if len(core.slot) > LARGEST_CORE:
         return min(number, peeled + core.parameters())
     return peeled + _rank_of_core(core)
@@ -167,12 +148,12 @@ def rank(design: Design) -> int:
 
 def _peeled(design: Design) -> tuple[Design, int]:
     """The design without combinations that have a value of their own, repeatedly, and how many were removed."""
-    rows, uses = design.rows, design.uses
+    rows = design.rows
     cells_of: dict[int, set[int]] = collections.defaultdict(set)
     for cell, slot in zip(*np.nonzero(rows != NOTHING), strict=True):
         cells_of[int(rows[cell, slot])].add(int(cell))
     keep = np.ones(len(rows), dtype=bool)
-    waiting = np.nonzero(uses == 1)[0].tolist()
+    waiting = np.nonzero(design.uses == 1)[0].tolist()
     while waiting:
         column = waiting.pop()
         if len(cells_of[column]) != 1:
@@ -189,21 +170,19 @@ def _peeled(design: Design) -> tuple[Design, int]:
 def _rank_of_core(core: Design) -> int:
     level = sparse.csr_array(np.ones((len(core.cells), 1)))
     matrix = sparse.csr_array(sparse.hstack([level, core.matrix]))
-    sizes = [len(core.of(p)) if single and core.held(p).min() == 1 else 0 for p, single in enumerate(core.single)]
-    largest = int(np.argmax(sizes))
     # The largest slot spans the intercept, so the intercept needs no parameter once that slot is eliminated.
-    alone = np.append(False, core.slot == largest if sizes[largest] else np.zeros(len(core.slot), dtype=bool))
+    alone = np.append(False, core.largest(filled=True))
     first, second = matrix[:, np.nonzero(alone)[0]], matrix[:, np.nonzero(~alone)[0]]
     normal = (second.T @ second).toarray()
-    if sizes[largest]:
+    scale = np.sqrt(np.maximum(np.diag(normal), 1.0))
+    if alone.any():
         uses = np.asarray(first.sum(0)).ravel()
         across = sparse.csr_array(first.T @ second)
         normal = normal - (across.T @ sparse.diags_array(1 / uses) @ across).toarray()
-    scale = np.sqrt(np.maximum(np.diag((second.T @ second).toarray()), 1.0))
     scaled = normal / np.outer(scale, scale)
     (pivoted,) = get_lapack_funcs(("pstrf",), (scaled,))
     _, _, core_rank, _ = pivoted(scaled, tol=1e-9)
-    return int(core_rank) + sizes[largest]
+    return int(core_rank) + int(alone.sum())
 
 
 SHOWN = 50
@@ -213,22 +192,14 @@ LISTED = 20_000
 """Spaces up to this size are listed. Of larger ones candidates are drawn, with rare values more often."""
 
 CANDIDATES = 1000
+Combinations = tuple[tuple[str, ...], ...]
+"""Combinations as labels of their values."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Completion:
-    """Combinations to collect."""
-
-    number: int
-    """How many combinations are needed."""
-    shown: tuple[tuple[str, ...], ...]
-    """The first of them, as labels."""
-    exhausted: bool
-    """Whether these are all remaining combinations of the values."""
-
-
-def completing(design: Design, groups: Int[np.ndarray, " column"], target: int) -> Completion:
+def completing(design: Design, groups: Groups, target: int) -> tuple[int, Combinations, bool]:
     """New combinations of the existing values that connect groups and reuse rare values, up to `target` in total.
+
+    Returns how many are needed, the first of them as labels, and whether these are all that remain.
 
     Each has the largest sum of 1 / (1 + uses)^2 over its values, plus 1 for each group that it connects to another. No
     value takes two roles, and sets have their median size.
@@ -237,24 +208,19 @@ def completing(design: Design, groups: Int[np.ndarray, " column"], target: int) 
     rng = np.random.default_rng(0)
     size = math.prod(len(columns) for columns in slots)
     seen = {tuple(row[row != NOTHING].tolist()) for row in np.sort(design.rows, axis=1)}
-    small = size <= LISTED
-    everything = _sensible(design, np.array(list(itertools.product(*slots)), dtype=np.int64)) if small else None
-    if everything is not None:
-        fresh = [tuple(row) not in seen for row in everything.tolist()]
-        everything = everything[np.array(fresh, dtype=bool)]
-    joins = len(np.unique(groups)) - 1
-    wanted = max(target - len(design.cells), joins, 1)
+    everything = None
+    if size <= LISTED:
+        everything = _sensible(design, np.array(list(itertools.product(*slots)), dtype=np.int64))
+        everything = everything[np.array([tuple(row) not in seen for row in everything.tolist()], dtype=bool)]
+    wanted = max(target - len(design.cells), number_of(groups) - 1, 1)
     number = wanted if everything is None else min(wanted, len(everything))
     uses, label = design.uses.astype(float), groups.copy()
     shown: list[tuple[int, ...]] = []
     while len(shown) < min(number, SHOWN):
         candidates = _drawn(design, slots, uses, rng) if everything is None else everything
-        gain = (1 / (1 + uses[candidates]) ** 2).sum(1) + (np.diff(np.sort(label[candidates], axis=1), axis=1) > 0).sum(
-            1
-        )
-        best = next(
-            (row for row in map(tuple, candidates[np.argsort(-gain, kind="stable")].tolist()) if row not in seen), None
-        )
+        joins = (np.diff(np.sort(label[candidates], axis=1), axis=1) > 0).sum(1)
+        order = np.argsort(-(1 / (1 + uses[candidates]) ** 2).sum(1) - joins, kind="stable")
+        best = next((row for row in map(tuple, candidates[order].tolist()) if row not in seen), None)
         if best is None:
             break
         seen.add(best)
@@ -262,7 +228,7 @@ def completing(design: Design, groups: Int[np.ndarray, " column"], target: int) 
         uses[list(best)] += 1
         label[np.isin(label, label[list(best)])] = label[best[0]]
     names = tuple(tuple(design.labels[column] for column in row) for row in shown)
-    return Completion(number, names, everything is not None and number == len(everything))
+    return number, names, everything is not None and number == len(everything)
 
 
 def _slots(design: Design) -> list[np.ndarray]:

@@ -20,6 +20,8 @@ STEP = 0.2
 """The longest step near that corner; longer ones oscillate."""
 
 TINY = 1e-9
+Values = Float[np.ndarray, "*n"]
+Batch = Float[np.ndarray, "batch cell"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Scatter:
         """The longest step of eta in one iteration; short if the link has a corner."""
         return STEP if self.binary and self.link == "log" else 1.0
 
-    def mean(self, eta: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+    def mean(self, eta: Values) -> Values:
         """The expected score."""
         if self.link == "identity":
             return eta
@@ -47,19 +49,16 @@ class Scatter:
             return np.exp(np.minimum(eta, 50.0))
         return np.exp(-np.logaddexp(0.0, -self.sharpness * eta) / self.sharpness)
 
-    def effect(self, mean: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+    def effect(self, mean: Values) -> Values:
         """The sum of effects that gives an expected score: the inverse of `mean`."""
         if self.link == "identity":
             return mean
         if not self.binary and self.link == "log":
             return np.log(np.maximum(mean, TINY))
-        inside = np.clip(mean, 1e-6, 1 - 1e-6)
-        power = self.sharpness * np.log(inside)
-        return np.log(inside) - np.log(-np.expm1(power)) / self.sharpness
+        logarithm = np.log(np.clip(mean, 1e-6, 1 - 1e-6))
+        return logarithm - np.log(-np.expm1(self.sharpness * logarithm)) / self.sharpness
 
-    def slope_and_variance(
-        self, eta: Float[np.ndarray, "*n"], noise: Float[np.ndarray, "*m"] | float
-    ) -> tuple[Float[np.ndarray, "*n"], Float[np.ndarray, "*n"], Float[np.ndarray, "*n"]]:
+    def slope_and_variance(self, eta: Values, noise: np.ndarray | float) -> tuple[Values, Values, Values]:
         """The expected score, its slope along eta, and the variance of one row around it."""
         mean = self.mean(eta)
         if self.link == "identity":
@@ -70,13 +69,7 @@ class Scatter:
         slope = mean * -np.expm1(self.sharpness * np.log(mean))
         return mean, slope, mean * (1 - mean)
 
-    def draw(
-        self,
-        rng: np.random.Generator,
-        eta: Float[np.ndarray, "batch cell"],
-        count: Float[np.ndarray, " cell"],
-        noise: float,
-    ) -> Float[np.ndarray, "batch cell"]:
+    def draw(self, rng: np.random.Generator, eta: Batch, count: Float[np.ndarray, " cell"], noise: float) -> Batch:
         """Simulated mean scores of cells."""
         mean = self.mean(eta)
         if self.binary:

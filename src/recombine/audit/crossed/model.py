@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from scipy import sparse
 
 from recombine.audit.crossed.design import Design, weighted
-from recombine.audit.crossed.links import Scatter
+from recombine.audit.crossed.links import Batch, Scatter
 
 FLOOR = 1e-7
 """Variances below this are zero (scores are scaled, so that 1 is large)."""
@@ -28,7 +28,7 @@ MEMORY = 200_000_000
 class Scores:
     """One or many tables of scores over one design (simulated tables are fitted together)."""
 
-    mean: Float[np.ndarray, "batch cell"]
+    mean: Batch
     count: Float[np.ndarray, " cell"]
     noise: Float[np.ndarray, " batch"]
     """The variance of a row around the mean of its combination; unused for binary scores."""
@@ -42,19 +42,18 @@ class Scores:
 class Effects:
     """Fitted effects of each table."""
 
-    level: Float[np.ndarray, " batch"]
     parts: Float[np.ndarray, "batch column"]
     part_spread: Float[np.ndarray, "batch column"]
     """The posterior variance of each value's effect."""
-    combination: Float[np.ndarray, "batch cell"]
+    combination: Batch
     part_variance: Float[np.ndarray, "batch place"]
     combination_variance: Float[np.ndarray, " batch"]
-    additive: Float[np.ndarray, "batch cell"]
+    additive: Batch
     """The sum of the intercept and the effects of the values."""
-    score: Float[np.ndarray, "batch cell"]
+    score: Batch
     """The score function of each combination: the slope of its log likelihood."""
-    weight: Float[np.ndarray, "batch cell"]
-    leverage: Float[np.ndarray, "batch cell"]
+    weight: Batch
+    leverage: Batch
     """The posterior variance of `additive`."""
 
     def some(self, chosen: np.ndarray) -> Effects:
@@ -75,20 +74,15 @@ class Crossed:
         self.design, self.scatter = design, scatter
         self.progress = progress
         """Called with the number of tables that were fitted since the last call."""
-        matrix = design.matrix
-        sizes = [len(design.of(p)) if single else 0 for p, single in enumerate(design.single)]
-        largest = int(np.argmax(sizes))
-        alone = design.slot == largest if sizes[largest] else np.zeros(len(design.slot), dtype=bool)
-        self.alone: Int[np.ndarray, " a"] = np.nonzero(alone)[0]
-        self.rest: Int[np.ndarray, " b"] = np.nonzero(~alone)[0]
-        ones = sparse.csr_array(np.ones((len(design.rows), 1)))
-        self.matrix = matrix
-        self.first = sparse.csr_array(matrix[:, self.alone])
-        self.second = sparse.csr_array(sparse.hstack([ones, matrix[:, self.rest]]))
-        self.across = _products(self.first, self.second, len(self.alone), len(self.rest) + 1)
-        self.within = _products(self.second, self.second, len(self.rest) + 1, len(self.rest) + 1)
-        self.turned = {name: getattr(self, name).T.tocsr() for name in ("first", "second", "across", "within")}
+        self.alone: Int[np.ndarray, " a"] = np.nonzero(design.largest())[0]
+        self.rest: Int[np.ndarray, " b"] = np.nonzero(~design.largest())[0]
         self.sizes = a, b = len(self.alone), len(self.rest) + 1
+        self.matrix = design.matrix
+        self.first = sparse.csr_array(self.matrix[:, self.alone])
+        ones = sparse.csr_array(np.ones((len(design.rows), 1)))
+        self.second = sparse.csr_array(sparse.hstack([ones, self.matrix[:, self.rest]]))
+        self.across, self.within = _products(self.first, self.second, a, b), _products(self.second, self.second, b, b)
+        self.turned = {name: getattr(self, name).T.tocsr() for name in ("first", "second", "across", "within")}
         self.together = max(1, int(MEMORY / (8 * (4 * a * b + 4 * b * b + 20 * len(design.rows) + 1))))
 
     def fit(self, scores: Scores, combination: float | None = None) -> Effects:
@@ -107,16 +101,16 @@ class Crossed:
             effects = self._iterate(scores, eta, variance, own)
             step = effects.additive + effects.combination - eta
             eta = eta + np.clip(step, -self.scatter.step, self.scatter.step)
-            fresh, fresh_own = self._variances(effects)
-            fresh_own = own if given is not None else fresh_own
+            fresh, estimated = self._variances(effects)
+            fresh_own = estimated if given is None else own
             changes = np.column_stack([_change(variance, fresh), _change(own, fresh_own)])
             settled = (changes.max(1) < CONVERGED) & (np.abs(step).max(1) < 10 * CONVERGED) | (last == 1)
             if settled.any():
                 # Converged tables are removed, so that a result does not depend on the other tables.
                 done.append(effects.some(settled))
+                numbers.append(pending[settled])
                 if self.progress is not None:
                     self.progress(int(settled.sum()))
-                numbers.append(pending[settled])
                 left = ~settled
                 pending, scores, eta = pending[left], scores.some(left), eta[left]
                 fresh, fresh_own = fresh[left], fresh_own[left]
@@ -126,11 +120,7 @@ class Crossed:
         return _joined(done).some(np.argsort(np.concatenate(numbers)))
 
     def _iterate(
-        self,
-        scores: Scores,
-        eta: Float[np.ndarray, "batch cell"],
-        variance: Float[np.ndarray, "batch place"],
-        own: Float[np.ndarray, " batch"],
+        self, scores: Scores, eta: Batch, variance: Float[np.ndarray, "batch place"], own: Float[np.ndarray, " batch"]
     ) -> Effects:
         """The effects that solve the mixed-model equations, linearised at eta."""
         mean, slope, scatter = self.scatter.slope_and_variance(eta, scores.noise[:, None])
@@ -138,32 +128,17 @@ class Crossed:
         pull, weight = per * (scores.mean - mean), per * slope
         spread = 1 + own[:, None] * weight
         inside, target = weight / spread, (weight * eta + pull) / spread
-        solved = self._solve(inside, target, variance)
-        additive = weighted(self.first, solved.first.T).T + weighted(self.second, solved.second.T).T
+        first, second, first_spread, second_spread, leverage = self._solve(inside, target, variance)
+        additive = weighted(self.first, first.T).T + weighted(self.second, second.T).T
         score = target - inside * additive  # The projection of the working scores: P z.
-        tables, columns = len(eta), len(self.design.slot)
-        parts, part_spread = np.empty((tables, columns)), np.empty((tables, columns))
-        parts[:, self.alone], parts[:, self.rest] = solved.first, solved.second[:, 1:]
-        part_spread[:, self.alone], part_spread[:, self.rest] = (solved.first_spread, solved.second_spread[:, 1:])
-        return Effects(
-            level=solved.second[:, 0],
-            parts=parts,
-            part_spread=part_spread,
-            combination=own[:, None] * score,
-            part_variance=variance,
-            combination_variance=own,
-            additive=additive,
-            score=score,
-            weight=inside,
-            leverage=solved.leverage,
-        )
+        order = np.argsort(np.append(self.alone, self.rest))
+        parts = np.hstack([first, second[:, 1:]])[:, order]
+        part_spread = np.hstack([first_spread, second_spread[:, 1:]])[:, order]
+        effect = own[:, None] * score
+        return Effects(parts, part_spread, effect, variance, own, additive, score, inside, leverage)
 
-    def _solve(
-        self,
-        weight: Float[np.ndarray, "batch cell"],
-        target: Float[np.ndarray, "batch cell"],
-        variance: Float[np.ndarray, "batch place"],
-    ) -> _Solved:
+    def _solve(self, weight: Batch, target: Batch, variance: Float[np.ndarray, "batch place"]) -> list[np.ndarray]:
+        """The effects of the largest slot and of the rest, their variances, and the leverages."""
         a, b = self.sizes
         place = self.design.slot
         heavy = np.ascontiguousarray(weight.T)
@@ -185,7 +160,7 @@ class Crossed:
             - 2 * weighted(self.turned["across"], joint.reshape(len(weight), -1).T).T
             + weighted(self.turned["within"], schur.reshape(len(weight), -1).T).T
         )
-        return _Solved(first, second, first_spread, np.diagonal(schur, axis1=1, axis2=2), leverage)
+        return [first, second, first_spread, np.diagonal(schur, axis1=1, axis2=2), leverage]
 
     def _variances(self, effects: Effects) -> tuple[Float[np.ndarray, "batch place"], Float[np.ndarray, " batch"]]:
         """The next estimate of each variance: squared effects over their degrees of freedom."""
@@ -198,15 +173,6 @@ class Crossed:
         information = (effects.weight * (1 - effects.weight * effects.leverage)).sum(1)
         own = effects.combination_variance * (effects.score**2).sum(1) / np.maximum(information, 1e-300)
         return np.clip(fresh, FLOOR, 1e4), np.clip(own, FLOOR, 1e4)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Solved:
-    first: Float[np.ndarray, "batch a"]
-    second: Float[np.ndarray, "batch b"]
-    first_spread: Float[np.ndarray, "batch a"]
-    second_spread: Float[np.ndarray, "batch b"]
-    leverage: Float[np.ndarray, "batch cell"]
 
 
 def _products(left: sparse.csr_array, right: sparse.csr_array, a: int, b: int) -> sparse.csr_array:
@@ -231,7 +197,5 @@ def _change(old: Float[np.ndarray, "*n"], new: Float[np.ndarray, "*n"]) -> Float
 
 
 def _joined(parts: list[Effects]) -> Effects:
-    if len(parts) == 1:
-        return parts[0]
     names = [field.name for field in dataclasses.fields(Effects)]
-    return Effects(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+    return Effects(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))

@@ -17,8 +17,7 @@ from recombine.audit.crossed.model import Crossed, Effects, Scores
 from recombine.audit.crossed.standouts import RATE, Standing, pair_variance, pairs_standing, parts_standing
 from recombine.audit.findings import Deviation, Fit, Link, PartsFinding
 from recombine.audit.wording import counted, listed, percent
-from recombine.stats.intervals import LEVEL, Interval
-from recombine.stats.verdicts import ALPHA
+from recombine.stats import ALPHA, LEVEL, Interval
 
 SHOWN = 10
 MOST_COLUMNS = 120
@@ -33,6 +32,7 @@ QUIET = 0.01
 UNSURE = 0.5
 """If combinations could have a larger share of the variance than this, the verdict says so."""
 
+Deviations = tuple[Deviation, ...]
 WORDS: dict[Link, str] = {"identity": "sums", "logit": "log odds", "log": "logarithms (all parts must succeed)"}
 
 
@@ -40,13 +40,12 @@ WORDS: dict[Link, str] = {"identity": "sums", "logit": "log odds", "log": "logar
 class _Fitted:
     """The fit under one link."""
 
-    scatter: Scatter
+    model: Crossed
+    scores: Scores
     unit: float
     tested: Tested
     effects: Effects
     """Effects at the estimated combination variance."""
-    model: Crossed
-    scores: Scores
 
 
 def parts_or_combination(
@@ -76,9 +75,16 @@ def parts_or_combination(
         reason = f"{notes[0]} These cannot separate parts from combinations."
         refused = dataclasses.replace(identification, identified=False, reasons=(reason,))
         return PartsFinding(refused, verdict=reason, notes=notes)
-    counter = _Counter(progress)
-    models = [Crossed(design, scatter, counter) for scatter in _scatters(cells, score, design)]
-    counter.total = sum(sum(tables_for(model, draws)) for model in models)
+    done = 0
+
+    def count(more: int) -> None:
+        nonlocal done
+        done += more
+        if progress is not None:
+            progress(min(done / total, 1.0))
+
+    models = [Crossed(design, scatter, count) for scatter in _scatters(cells, score, design)]
+    total = sum(sum(tables_for(model, draws)) for model in models)
     fitted = [_fitted(cells, score, model, seed, draws) for model in models]
     fits = tuple(_fit(design, fit) for fit in fitted)
     interaction = all(fit.p <= ALPHA for fit in fits)
@@ -87,16 +93,8 @@ def parts_or_combination(
     hardest_parts = _named(design.labels, parts, parts.harder, -1, first)
     hardest, easiest = _pairs(design, fitted, seed) if interaction else ((), ())
     quiet = float(first.effects.part_variance[0].sum()) < QUIET
-    return PartsFinding(
-        identification,
-        fits,
-        interaction,
-        hardest_parts,
-        hardest,
-        _verdict(fits, interaction, hardest_parts, hardest, easiest, quiet),
-        easiest,
-        notes,
-    )
+    verdict = _verdict(fits, interaction, hardest_parts, hardest, easiest, quiet)
+    return PartsFinding(identification, fits, interaction, hardest_parts, hardest, verdict, easiest, notes)
 
 
 def _scatters(cells: Cells, score: int, design: Design) -> list[Scatter]:
@@ -108,26 +106,13 @@ def _scatters(cells: Cells, score: int, design: Design) -> list[Scatter]:
     return [Scatter("identity", False), *([Scatter("log", False)] if share else [])]
 
 
-class _Counter:
-    """Turns the number of fitted tables into the share that is done."""
-
-    def __init__(self, progress: Callable[[float], None] | None) -> None:
-        self.progress, self.done, self.total = progress, 0, 0
-
-    def __call__(self, more: int) -> None:
-        self.done += more
-        if self.progress is not None and self.total:
-            self.progress(min(self.done / self.total, 1.0))
-
-
 def _fitted(cells: Cells, score: int, model: Crossed, seed: int, draws: int | None) -> _Fitted:
-    scatter = model.scatter
-    scores, unit, freedom = _scores(cells, score, model.design, scatter)
+    scores, unit, freedom = _scores(cells, score, model.design, model.scatter)
     tested = combination_test(model, scores, freedom, seed, draws)
-    return _Fitted(scatter, unit, tested, model.fit(scores, tested.variance.estimate), model, scores)
+    return _Fitted(model, scores, unit, tested, model.fit(scores, tested.variance.estimate))
 
 
-def _pairs(design: Design, fitted: list[_Fitted], seed: int) -> tuple[tuple[Deviation, ...], tuple[Deviation, ...]]:
+def _pairs(design: Design, fitted: list[_Fitted], seed: int) -> tuple[Deviations, Deviations]:
     """The hardest and the easiest pairs, among those that every link names."""
     pairs = pairs_of(design)
     if not len(pairs.members):
@@ -138,10 +123,9 @@ def _pairs(design: Design, fitted: list[_Fitted], seed: int) -> tuple[tuple[Devi
         if (design.rows != NOTHING).sum(1).max() > 2:  # A pair is not the whole combination.
             variance = max(pair_variance(fit.model, fit.tested, pairs), RANGE[0])
         standings.append(pairs_standing(fit.model, fit.scores, fit.tested, pairs, variance, seed))
-    names = [" + ".join(design.labels[column] for column in pair) for pair in pairs.members.tolist()]
+    names = tuple(" + ".join(design.labels[column] for column in pair) for pair in pairs.members.tolist())
     harder, easier = (np.max([getattr(s, side) for s in standings], axis=0) for side in ("harder", "easier"))
-    first = fitted[0]
-    return _named(names, standings[0], harder, -1, first), _named(names, standings[0], easier, 1, first)
+    return _named(names, standings[0], harder, -1, fitted[0]), _named(names, standings[0], easier, 1, fitted[0])
 
 
 def _scores(cells: Cells, score: int, design: Design, scatter: Scatter) -> tuple[Scores, float, int]:
@@ -163,31 +147,27 @@ def _scores(cells: Cells, score: int, design: Design, scatter: Scatter) -> tuple
 def _fit(design: Design, fitted: _Fitted) -> Fit:
     square = fitted.unit**2
     inside = fitted.tested.variance
-    variance = Interval(
-        inside.estimate * square, inside.low * square, inside.high * square, inside.replicates, LEVEL, inside.method
-    )
+    ends = (inside.estimate * square, inside.low * square, inside.high * square)
+    variance = Interval(*ends, inside.replicates, LEVEL, inside.method)
     parts = {place: float(v) * square for place, v in zip(design.slots, fitted.effects.part_variance[0], strict=True)}
     total = sum(parts.values()) + variance.estimate
     method = f"crossed random effects, parametric bootstrap of {fitted.tested.draws} tables"
     if inside.high >= RANGE[1]:
         method += "; the upper end is the largest variance considered"
     share = variance.estimate / total if total > 0 else 0.0
-    return Fit(fitted.scatter.link, parts, variance, fitted.tested.p, share, method)
+    return Fit(fitted.model.scatter.link, parts, variance, fitted.tested.p, share, method)
 
 
-def _named(
-    names: tuple[str, ...] | list[str], standing: Standing, q: Float[np.ndarray, " n"], sign: int, fitted: _Fitted
-) -> tuple[Deviation, ...]:
+def _named(names: tuple[str, ...], standing: Standing, q: np.ndarray, sign: int, fitted: _Fitted) -> Deviations:
     """The deviations below the false-discovery rate, most extreme first."""
     chosen = np.nonzero((q <= RATE) & (sign * standing.effect > 0))[0]
     order = chosen[np.lexsort((chosen, -sign * standing.effect[chosen]))][:SHOWN]
+    count = int(fitted.tested.variance.replicates)
     deviations = []
     for index in order.tolist():
-        low, high = (end * fitted.unit for end in standing.ends(index))
-        effect = float(standing.effect[index]) * fitted.unit
-        count = int(fitted.tested.variance.replicates)
+        effect, low, high = (end * fitted.unit for end in (float(standing.effect[index]), *standing.ends(index)))
         interval = Interval(effect, low, high, count, LEVEL, "shrunken")
-        deviations.append(Deviation(names[index], interval, float(q[index]), fitted.scatter.link))
+        deviations.append(Deviation(names[index], interval, float(q[index]), fitted.model.scatter.link))
     return tuple(deviations)
 
 
@@ -209,22 +189,15 @@ def _notes(cells: Cells, whole: Design, design: Design, score: int, residual: in
 
 
 def _verdict(
-    fits: tuple[Fit, ...],
-    interaction: bool,
-    parts: tuple[Deviation, ...],
-    hardest: tuple[Deviation, ...],
-    easiest: tuple[Deviation, ...],
-    quiet: bool,
+    fits: tuple[Fit, ...], interaction: bool, parts: Deviations, hardest: Deviations, easiest: Deviations, quiet: bool
 ) -> str:
     """One sentence."""
     tests = " and ".join(f"p = {fit.p:.2g} in {WORDS[fit.link]}" for fit in fits)
     if interaction:
         share = f"{percent(fits[0].share)} of the variance between combinations"
-        named = f"; hardest: {listed([d.name for d in hardest], 3)}" if hardest else ""
-        if easiest and not hardest:
-            named = f"; better than their parts predict: {listed([d.name for d in easiest], 3)}"
+        named = _list("hardest", hardest) or _list("better than their parts predict", easiest)
         return f"Combinations matter beyond their parts: they account for {share} ({tests}){named}."
-    weak = f"; hardest: {listed([d.name for d in parts], 3)}" if parts else ""
+    weak = _list("hardest", parts)
     adding = [fit for fit in fits if fit.p > ALPHA]
     if len(adding) < len(fits):
         return f"Parts suffice: scores are additive in {WORDS[adding[0].link]} ({tests}){weak}."
@@ -232,8 +205,10 @@ def _verdict(
         return f"Neither parts nor combinations differ by more than chance ({tests})."
     high = fits[0].combination_variance.high
     upper = high / max(high + sum(fits[0].part_variance.values()), 1e-300)
-    if upper > UNSURE:
-        bound = f"but the table cannot exclude one of up to {percent(upper)} of the variance between combinations"
-    else:
-        bound = f"it has at most {percent(upper)} of the variance between combinations"
-    return f"Parts suffice: no sign of an interaction, {bound} ({tests}){weak}."
+    bound = "but the table cannot exclude one of up to" if upper > UNSURE else "it has at most"
+    share = f"{percent(upper)} of the variance between combinations"
+    return f"Parts suffice: no sign of an interaction, {bound} {share} ({tests}){weak}."
+
+
+def _list(what: str, deviations: Deviations) -> str:
+    return f"; {what}: {listed([deviation.name for deviation in deviations], 3)}" if deviations else ""

@@ -20,6 +20,7 @@ RATE = 0.1
 LIGHT = 1e-6
 """The weight of a combination that is set aside."""
 
+PerPair = Float[np.ndarray, " pair"]
 TOGETHER = 256
 """Pairs that are solved for at once."""
 
@@ -38,8 +39,8 @@ class Standing:
 
     def ends(self, index: int) -> tuple[float, float]:
         """The interval of one effect."""
-        half = float(special.ndtri((1 + LEVEL) / 2) * self.spread[index])
-        return float(self.effect[index]) - half, float(self.effect[index]) + half
+        effect, half = float(self.effect[index]), float(special.ndtri((1 + LEVEL) / 2) * self.spread[index])
+        return effect - half, effect + half
 
 
 def parts_standing(effects: Effects) -> Standing:
@@ -65,45 +66,37 @@ def pairs_standing(
     and all other pairs of these values then seem easy. So the pairs that the stronger tail names are set aside, values
     are fitted again without them, and the other tail is judged by that fit.
     """
-    first = _Tails.of(model, scores, tested.null, tested.simulated, pairs, variance)
-    strength = {side: float((first.z[q <= RATE] ** 2).sum()) for side, q in first.rates.items()}
-    lead = max(strength, key=lambda side: strength[side])
-    named = first.rates[lead] <= RATE
+    z, effect, spread, rates = _tails(model, scores, tested.null, tested.simulated, pairs, variance)
+    lead = max(rates, key=lambda side: float((z[rates[side] <= RATE] ** 2).sum()))
+    named = rates[lead] <= RATE
     if not named.any():
-        return Standing(first.effect, first.spread, first.rates["harder"], first.rates["easier"])
+        return Standing(effect, spread, **rates)
     aside = weighted(pairs.inside[np.nonzero(named)[0]].T.tocsr(), np.ones((int(named.sum()), 1)))[:, 0] > 0
     lighter = np.where(aside, LIGHT, 1.0) * scores.count
     without = dataclasses.replace(scores, count=lighter)
     null = model.fit(without, 0.0)
     eta = np.repeat(null.additive, len(tested.simulated.mean), axis=0)
     drawn = model.scatter.draw(np.random.default_rng(seed), eta, scores.count, float(scores.noise[0]))
-    second = _Tails.of(model, without, null, Scores(drawn, lighter, tested.simulated.noise), pairs, variance)
-    rates = {side: np.where(named, 1.0, q) for side, q in second.rates.items()} | {lead: first.rates[lead]}
-    effect, spread = (np.where(named, first.effect, second.effect), np.where(named, first.spread, second.spread))
-    return Standing(effect, spread, rates["harder"], rates["easier"])
+    simulated = Scores(drawn, lighter, tested.simulated.noise)
+    _, *others, other_rates = _tails(model, without, null, simulated, pairs, variance)
+    rates = {side: np.where(named, 1.0, q) for side, q in other_rates.items()} | {lead: rates[lead]}
+    return Standing(*np.where(named, (effect, spread), others), **rates)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Tails:
-    """Pairs compared with one additive fit."""
-
-    z: Float[np.ndarray, " pair"]
-    effect: Float[np.ndarray, " pair"]
-    spread: Float[np.ndarray, " pair"]
-    rates: dict[str, Float[np.ndarray, " pair"]]
-
-    @staticmethod
-    def of(model: Crossed, scores: Scores, null: Effects, simulated: Scores, pairs: Pairs, variance: float) -> _Tails:
-        retained = _retained(model, null, pairs)
-        again = model.fit(simulated, 0.0)
-        z, drawn = (
-            weighted(pairs.inside, fit.score.T)
-            / np.sqrt(np.maximum(retained[:, None] * weighted(pairs.inside, fit.weight.T), 1e-12))
-            for fit in (null, again)
-        )
-        effect, spread = _modes(model, scores, null, pairs, retained, variance)
-        rates = {"harder": _discovered(-z[:, 0], -drawn), "easier": _discovered(z[:, 0], drawn)}
-        return _Tails(z[:, 0], effect, spread, rates)
+def _tails(
+    model: Crossed, scores: Scores, null: Effects, simulated: Scores, pairs: Pairs, variance: float
+) -> tuple[PerPair, PerPair, PerPair, dict[str, PerPair]]:
+    """Pairs compared with one additive fit: z, effects, their spread, and false-discovery rates by tail."""
+    retained = _retained(model, null, pairs)
+    again = model.fit(simulated, 0.0)
+    z, drawn = (
+        weighted(pairs.inside, fit.score.T)
+        / np.sqrt(np.maximum(retained[:, None] * weighted(pairs.inside, fit.weight.T), 1e-12))
+        for fit in (null, again)
+    )
+    effect, spread = _modes(model, scores, null, pairs, retained, variance)
+    rates = {"harder": _discovered(-z[:, 0], -drawn), "easier": _discovered(z[:, 0], drawn)}
+    return z[:, 0], effect, spread, rates
 
 
 def pair_variance(model: Crossed, tested: Tested, pairs: Pairs) -> float:
@@ -114,7 +107,7 @@ def pair_variance(model: Crossed, tested: Tested, pairs: Pairs) -> float:
     return max(0.0, float((pull**2 - information).sum() / max(float((information**2).sum()), 1e-300)))
 
 
-def _retained(model: Crossed, null: Effects, pairs: Pairs) -> Float[np.ndarray, " pair"]:
+def _retained(model: Crossed, null: Effects, pairs: Pairs) -> PerPair:
     """The share of a pair's information that its values do not explain."""
     weight = null.weight[0]
     if pairs.inside.nnz == len(pairs.members):  # Each pair is one combination.
@@ -134,11 +127,10 @@ def _retained(model: Crossed, null: Effects, pairs: Pairs) -> Float[np.ndarray, 
 
 
 def _modes(
-    model: Crossed, scores: Scores, null: Effects, pairs: Pairs, retained: Float[np.ndarray, " pair"], variance: float
-) -> tuple[Float[np.ndarray, " pair"], Float[np.ndarray, " pair"]]:
+    model: Crossed, scores: Scores, null: Effects, pairs: Pairs, retained: PerPair, variance: float
+) -> tuple[PerPair, PerPair]:
     """The posterior mode of each pair's effect and its standard deviation; the values' effects adjust by their share."""
-    member = pairs.inside.tocoo()
-    pair, cell = member.coords
+    pair, cell = pairs.inside.tocoo().coords
     number, prior = len(pairs.members), 1 / max(variance, 1e-9)
     effect, precision = np.zeros(number), np.full(number, prior)
     for _ in range(30):
@@ -161,8 +153,6 @@ def _running(chance: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
 
 def _discovered(z: Float[np.ndarray, " n"], simulated: Float[np.ndarray, "n draw"]) -> Float[np.ndarray, " n"]:
     """False-discovery rates of large z, from simulated ones."""
-    if not len(z):
-        return z
     order = np.argsort(-z, kind="stable")
     pooled = np.sort(simulated, axis=None)
     above = len(pooled) - np.searchsorted(pooled, z[order], side="left")

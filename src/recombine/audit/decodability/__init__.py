@@ -1,5 +1,5 @@
 """How well each factor can be read off each layer, and whether that goes with success.
 
-`probing.decodability` is the way in. `activations` and `files` hold and read activations, `questions` says what a
+`probing.decodability` is the way in. `files` reads activations, `questions` says what a
 probe is asked, `linear_probe` is the probe, `cross_fitting` fits it on some combinations and scores it on others.
 """

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from recombine.audit.cells import Cells
-from recombine.audit.decodability.activations import Activations
-from recombine.audit.decodability.linear_probe import STRENGTHS, LinearProbe
+from recombine.audit.cells import Activations, Cells
+from recombine.audit.decodability.linear_probe import STRENGTHS, Features, LinearProbe
 from recombine.audit.decodability.questions import FEWEST, Answers, Question, spread_over_folds
 from recombine.audit.wording import counted
 
@@ -20,6 +20,7 @@ MOST_ROWS = 10_000
 """The most rows that are used, spread evenly over combinations."""
 MOST_FEATURES = 512
 """A layer with more rows and features than this is reduced to this many leading directions."""
+ByFold = Float[np.ndarray, "fold strength asked _"]
 CONTROL_DRAWS = 5
 """How often the values of the control task are assigned at random."""
 
@@ -59,9 +60,8 @@ class Reading:
 def rows_of(cells: Cells, activations: Activations, rng: np.random.Generator) -> tuple[Rows | None, list[str]]:
     """The rows to use, and notes; None if there are too few combinations or layers."""
     notes = []
-    finite = np.ones(len(activations.cell), bool)
-    for values in activations.layers.values():
-        finite &= np.isfinite(values).all(axis=1)
+    every = [np.isfinite(values).all(axis=1) for values in activations.layers.values()]
+    finite = np.logical_and.reduce([np.ones(len(activations.cell), bool), *every])
     if not finite.all():
         notes.append(f"Left out, because their activations are not finite: {counted(int((~finite).sum()), 'row')}.")
     order = rng.permutation(np.flatnonzero(finite))
@@ -81,16 +81,15 @@ def rows_of(cells: Cells, activations: Activations, rng: np.random.Generator) ->
             layers[name] = _leading(taken)
         else:
             notes.append(f"Layer {name} is the same in all rows and was left out.")
-    reduced = [name for name, values in layers.items() if values.shape[1] < activations.layers[name].shape[1]]
-    if reduced:
+    if any(values.shape[1] < activations.layers[name].shape[1] for name, values in layers.items()):
         notes.append(
             f"Layers wider than {MOST_FEATURES} were reduced to the {MOST_FEATURES} directions in which they vary most."
         )
     present = np.unique(cell)
     if len(present) < FEWEST:
+        number = counted(len(present), "combination")
         notes.append(
-            f"There are activations of {counted(len(present), 'combination')}; {FEWEST} are needed to fit a probe on some and "
-            "to score it on others."
+            f"There are activations of {number}; {FEWEST} are needed to fit a probe on some and to score it on others."
         )
     if len(present) < FEWEST or not layers:
         return None, notes
@@ -99,7 +98,7 @@ def rows_of(cells: Cells, activations: Activations, rng: np.random.Generator) ->
     return Rows(layers, cell, repeat, fold), notes
 
 
-def read_layer(rows: Rows, features: Float[np.ndarray, "row feature"], asked: list[Question]) -> list[Reading]:
+def read_layer(rows: Rows, features: Features, asked: list[Question]) -> list[Reading]:
     """The answers to every question from one layer.
 
     Entry [f, s, c] of the table is the answer about combination c of the probe with strength s that was fitted without
@@ -108,20 +107,18 @@ def read_layer(rows: Rows, features: Float[np.ndarray, "row feature"], asked: li
     """
     shape = (2, FOLDS, len(STRENGTHS))
     tables = [np.full((*shape, len(question.cells), _width(question)), np.nan) for question in asked]
-    for first in range(FOLDS):
-        for second in range(first, FOLDS):
-            out = np.isin(rows.fold[rows.cell], (first, second))
-            for number, index, right, sure in _scored(rows, features, asked, ~out, out):
-                fold = rows.fold[asked[number].cells[index]]
-                for without, own in {(first, second), (second, first)}:
-                    here = fold == own
-                    tables[number][0][without][:, index[here]] = right[:, here]
-                    tables[number][1][without][:, index[here]] = sure[:, here]
+    for first, second in itertools.combinations_with_replacement(range(FOLDS), 2):
+        out = np.isin(rows.fold[rows.cell], (first, second))
+        for number, index, right, sure in _scored(rows, features, asked, out):
+            fold = rows.fold[asked[number].cells[index]]
+            for without, own in {(first, second), (second, first)}:
+                here = fold == own
+                tables[number][:, without][:, :, index[here]] = np.stack([right, sure])[:, :, here]
     return [_reading(rows, question, *each) for question, each in zip(asked, tables, strict=True)]
 
 
 def control_scores(
-    rows: Rows, features: Float[np.ndarray, "row feature"], asked: list[Question], strengths: list[float], seed: int
+    rows: Rows, features: Features, asked: list[Question], strengths: list[float], seed: int
 ) -> list[float]:
     """Accuracy on the control task of each question: its values, assigned to combinations at random.
 
@@ -138,18 +135,17 @@ def control_scores(
         ]
         members = [rows.member(question) for question in shuffled]
         right = [np.full((len(rows.cell), _width(question)), np.nan) for question in shuffled]
+        draws = np.arange(len(shuffled)).reshape(len(group), CONTROL_DRAWS).tolist()
         for fit, scored in _control_splits(rows, asked[group[0]]):
             probe = LinearProbe(
                 features[fit], [member[fit] for member in members], [question.exclusive for question in shuffled]
             )
-            for index, number in enumerate(group):
-                draws = range(index * CONTROL_DRAWS, (index + 1) * CONTROL_DRAWS)
-                outputs = probe.log_odds(features[scored], strengths[number], draws)
-                for draw, odds in zip(draws, outputs, strict=True):
+            for number, own in zip(group, draws, strict=True):
+                outputs = probe.log_odds(features[scored], strengths[number], own)
+                for draw, odds in zip(own, outputs, strict=True):
                     right[draw][scored] = shuffled[draw].answers(odds, members[draw][scored]).right
-        for index, number in enumerate(group):
-            draws = range(index * CONTROL_DRAWS, (index + 1) * CONTROL_DRAWS)
-            scores[number] = float(np.mean([_by_rows(rows, shuffled[draw], right[draw]) for draw in draws]))
+        for number, own in zip(group, draws, strict=True):
+            scores[number] = float(np.mean([_by_rows(rows, shuffled[draw], right[draw]) for draw in own]))
     return scores
 
 
@@ -158,9 +154,7 @@ def repeated(rows: Rows) -> bool:
     return len(np.unique(rows.cell[rows.repeat == 1])) >= FEWEST
 
 
-def _control_splits(
-    rows: Rows, question: Question
-) -> Iterator[tuple[Int[np.ndarray, " fit"], Int[np.ndarray, " scored"]]]:
+def _control_splits(rows: Rows, question: Question) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Which rows the control is fitted on, and which rows it is scored on."""
     usable = rows.asked(question)
     several = np.isin(rows.cell, rows.cell[rows.repeat == 1]) & usable
@@ -179,21 +173,17 @@ def _by_rows(rows: Rows, question: Question, right: Float[np.ndarray, "row _"]) 
     known = np.full((len(question.cells), right.shape[1]), np.nan)
     cell = rows.cell[scored]
     known[np.searchsorted(question.cells, np.unique(cell))] = _means(right[scored], cell)
-    return question.balanced(known, np.ones(len(known), bool))
+    return question.balanced(known)
 
 
 def _scored(
-    rows: Rows,
-    features: Float[np.ndarray, "row feature"],
-    asked: list[Question],
-    to_fit: Bool[np.ndarray, " row"],
-    to_score: Bool[np.ndarray, " row"],
+    rows: Rows, features: Features, asked: list[Question], out: Bool[np.ndarray, " row"]
 ) -> Iterator[tuple[int, Int[np.ndarray, " n"], np.ndarray, np.ndarray]]:
-    """For each question: which of its combinations were scored, and how right and confident the probe was by strength."""
+    """For each question: its combinations in `out`, and how right and confident a probe of the others is."""
     for group in _alike(asked):
         members = [rows.member(asked[number]) for number in group]
         usable = rows.asked(asked[group[0]])
-        fit, scored = np.flatnonzero(to_fit & usable), np.flatnonzero(to_score & usable)
+        fit, scored = np.flatnonzero(~out & usable), np.flatnonzero(out & usable)
         if len(fit) < 2 or not len(scored):
             continue
         probe = LinearProbe(
@@ -209,12 +199,7 @@ def _scored(
             yield number, np.searchsorted(question.cells, np.unique(cell)), right, sure
 
 
-def _reading(
-    rows: Rows,
-    question: Question,
-    right: Float[np.ndarray, "fold strength asked _"],
-    sure: Float[np.ndarray, "fold strength asked _"],
-) -> Reading:
+def _reading(rows: Rows, question: Question, right: ByFold, sure: ByFold) -> Reading:
     """Choose the strength of each fold on the other folds, and take the fold's answers at it."""
     fold = rows.fold[question.cells]
     qualities, strengths, by_fold = [], [], []
@@ -249,7 +234,7 @@ def known(value: float) -> float:
     return -np.inf if np.isnan(value) else value
 
 
-def _leading(values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row fewer"]:
+def _leading(values: Features) -> Float[np.ndarray, "row fewer"]:
     """The directions in which a wide layer varies most, by power iteration. The labels are not used."""
     if min(values.shape) <= MOST_FEATURES:
         return values

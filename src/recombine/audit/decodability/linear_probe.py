@@ -13,7 +13,10 @@ from recombine.probes.ridge import RidgePath
 STRENGTHS = tuple(10.0**power for power in range(-4, 3))
 """Ridge strengths, as shares of the mean variance of a feature. One is chosen on other combinations."""
 
+Features = Float[np.ndarray, "row feature"]
 LogOdds = Float[np.ndarray, "n value"]
+Means = Float[np.ndarray, "value value"]
+Counts = Num[np.ndarray, " value"]
 
 
 class LinearProbe:
@@ -25,12 +28,7 @@ class LinearProbe:
     ridge map, for all strengths and questions from one eigendecomposition.
     """
 
-    def __init__(
-        self,
-        features: Float[np.ndarray, "row feature"],
-        questions: list[Bool[np.ndarray, "row _"]],
-        exclusive: list[bool],
-    ) -> None:
+    def __init__(self, features: Features, questions: list[Bool[np.ndarray, "row _"]], exclusive: list[bool]) -> None:
         features = np.asarray(features, np.float64)
         self._exclusive = exclusive
         self._rows = len(features)
@@ -44,9 +42,7 @@ class LinearProbe:
         # A strength is a share of the mean sum of squares of a feature. Any scale works if nothing varies.
         self._scale = float((centred**2).sum() / max(1, features.shape[1])) or 1.0
 
-    def log_odds(
-        self, features: Float[np.ndarray, "n feature"], strength: float, which: Sequence[int] | None = None
-    ) -> list[Float[np.ndarray, "n value"]]:
+    def log_odds(self, features: Features, strength: float, which: Sequence[int] | None = None) -> list[LogOdds]:
         """For each question (or those in `which`): the log-probability of each value, or its log-odds if values do not exclude each other.
 
         NaN marks values that no fitted row has, and non-exclusive values that all fitted rows have or none has.
@@ -61,9 +57,7 @@ class LinearProbe:
             results.append(evaluate(outputs[:, block], means[block, block], self._counts[index]))
         return results
 
-    def _one_of(
-        self, outputs: LogOdds, means: Float[np.ndarray, "value value"], counts: Num[np.ndarray, " value"]
-    ) -> LogOdds:
+    def _one_of(self, outputs: LogOdds, means: Means, counts: Counts) -> LogOdds:
         """Log-probabilities of values that exclude each other."""
         # T is the total scatter with the ridge, M the centred means, N the counts: outputs are x T^-1 M' N. The scatter
         # within classes is T - M' N M, so by Woodbury's identity x A^-1 M' = (x T^-1 M') (1 - N M T^-1 M')^-1.
@@ -79,9 +73,7 @@ class LinearProbe:
         result[:, present] = special.log_softmax(towards - lengths / 2, axis=1)
         return result
 
-    def _each(
-        self, outputs: LogOdds, means: Float[np.ndarray, "value value"], counts: Num[np.ndarray, " value"]
-    ) -> LogOdds:
+    def _each(self, outputs: LogOdds, means: Means, counts: Counts) -> LogOdds:
         """The log-odds of each value by itself: two classes, for which the identity is a division."""
         size = counts.astype(np.float64)
         absent = self._rows - size

@@ -8,18 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from recombine.audit.cells import Cells
-from recombine.audit.decodability.activations import Activations
+from recombine.audit.cells import Activations, Cells
 from recombine.audit.decodability.cross_fitting import FOLDS, Rows, control_scores, read_layer, repeated, rows_of
 from recombine.audit.decodability.questions import FEWEST, Question, questions
 from recombine.audit.findings import DecodabilityFinding, Site
 from recombine.audit.wording import counted
 from recombine.errors import BadInput
-from recombine.stats.intervals import LEVEL, Interval
-from recombine.stats.prediction import wilson
-from recombine.stats.rank import partial_rank, ranks_within
+from recombine.stats import LEVEL, Interval, partial_rank, ranks_within, wilson
 
 MOST_RESAMPLED = 5000
 """Up to this many combinations the interval of the relation is a bootstrap; beyond, it is Fisher's."""
@@ -65,13 +62,11 @@ def decodability(
         strengths = [math.exp(np.mean(np.log(reading.strength))) for reading in readings[layer]]
         controls = control_scores(rows, features, asked, strengths, seed)
         for question, reading, control in zip(asked, readings[layer], controls, strict=True):
-            score_here = _accuracy(question, reading.answers.right)
-            selectivity = score_here.estimate - control
-            sites.append(Site(layer, question.place, score_here, question.chance, control, selectivity))
+            right = _accuracy(question, reading.answers.right)
+            sites.append(Site(layer, question.place, right, question.chance, control, right.estimate - control))
         if progress is not None:
             progress(len(readings) / len(rows.layers))
-    chosen: dict[str, str] = {}
-    chosen_score: dict[str, Interval] = {}
+    chosen, chosen_score = {}, {}
     sure = np.full((len(asked), len(cells.constituents)), np.nan)
     for number, question in enumerate(asked):
         by_fold = [
@@ -96,27 +91,24 @@ def _accuracy(question: Question, right: Float[np.ndarray, "asked _"]) -> Interv
 
     This is conservative for combinations with many rows.
     """
-    share = question.balanced(right, np.ones(len(right), bool))
+    share = question.balanced(right)
     trials = max(1, int(question.trials(right)))
-    low, high = wilson(share, trials)
-    return Interval(share, low, high, trials, LEVEL, "wilson, over combinations")
+    return Interval(share, *wilson(share, trials), trials, LEVEL, "wilson, over combinations")
 
 
 def _relation(
-    rows: Rows,
-    activations: Activations,
-    score: int,
-    strata: Sequence[str] | None,
-    sure: Float[np.ndarray, "question cell"],
-    seed: int,
+    rows: Rows, activations: Activations, score: int, strata: Sequence[str] | None, sure: np.ndarray, seed: int
 ) -> tuple[Interval | None, list[str]]:
     """The rank correlation of decodability and score over combinations within strata, or the reason why there is none.
 
-    A combination's decodability is the mean over slots of the log-probability of its value: up to a factor, the
-    log-probability that all its constituents are decoded. Probes of different folds differ in confidence, so
-    combinations are compared within folds.
+    A combination's decodability is the mean over slots (the rows of `sure`) of the log-probability of its value: up to
+    a factor, the log-probability that all its constituents are decoded. Probes of different folds differ in
+    confidence, so combinations are compared within folds.
     """
-    number, total = _scored(activations, score, len(rows.fold))
+    values = activations.scores[:, score]
+    finite, cells = np.isfinite(values), len(rows.fold)
+    number = np.bincount(activations.cell[finite], minlength=cells)
+    total = np.bincount(activations.cell[finite], weights=values[finite], minlength=cells)
     known = ~np.isnan(sure)
     usable = np.flatnonzero(known.any(axis=0) & (number > 0))
     if len(usable) < FEWEST:
@@ -133,13 +125,3 @@ def _relation(
     except BadInput as error:
         return None, [*notes, f"Decodability could not be related to the score: {error.message}"]
     return relation, notes
-
-
-def _scored(
-    activations: Activations, score: int, cells: int
-) -> tuple[Int[np.ndarray, " cell"], Float[np.ndarray, " cell"]]:
-    """The number of scored rows of each combination, and the sum of their scores."""
-    values = activations.scores[:, score]
-    finite = np.isfinite(values)
-    where = activations.cell[finite]
-    return np.bincount(where, minlength=cells), np.bincount(where, weights=values[finite], minlength=cells)

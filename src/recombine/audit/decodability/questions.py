@@ -64,14 +64,14 @@ class Question:
         right, sure = (np.stack([getattr(each, name) for each in by_fold]) for name in ("right", "sure"))
         return Answers(right[own, index], sure[own, index])
 
-    def balanced(self, values: Float[np.ndarray, "asked _"], of: Bool[np.ndarray, " asked"]) -> float:
-        """The mean over values of the mean over the chosen combinations; for a set, over present and absent."""
+    def balanced(self, values: Float[np.ndarray, "asked _"], of: Bool[np.ndarray, " asked"] | None = None) -> float:
+        """The mean over values (of a set: present and absent) of the mean over combinations (`of`: some of them)."""
         sums, counts = self._groups(values, of)
         return float(np.mean(sums[counts > 0] / counts[counts > 0])) if counts.any() else np.nan
 
     def trials(self, values: Float[np.ndarray, "asked _"]) -> float:
         """A lower bound of the independent trials behind the balanced mean, if a combination is one trial."""
-        _, counts = self._groups(values, np.ones(len(values), bool))
+        counts = self._groups(values)[1]
         counts = counts[counts > 0]
         # All values of a set are asked about the same combinations, so they count as one question.
         return float((len(counts) if self.exclusive else 2) / np.mean(1 / counts)) if len(counts) else 0.0
@@ -80,20 +80,18 @@ class Question:
         """One number per combination; for a set, present and absent values weigh the same."""
         if self.exclusive:
             return values[:, 0]
-        known = ~np.isnan(values)
         halves = []
-        for which in (self.member & known, ~self.member & known):
-            number = which.sum(1)
-            total = np.where(which, values, 0).sum(1)
+        for which in (self.member & ~np.isnan(values), ~self.member & ~np.isnan(values)):
+            number, total = which.sum(1), np.where(which, values, 0).sum(1)
             halves.append(np.where(number > 0, total / np.maximum(number, 1), np.nan))
         present, absent = halves
         return np.where(np.isnan(present), absent, np.where(np.isnan(absent), present, (present + absent) / 2))
 
     def _groups(
-        self, values: Float[np.ndarray, "asked _"], of: Bool[np.ndarray, " asked"]
+        self, values: Float[np.ndarray, "asked _"], of: Bool[np.ndarray, " asked"] | None = None
     ) -> tuple[Float[np.ndarray, " group"], Int[np.ndarray, " group"]]:
         """The sum and the number of known entries of each value; for a set, of present and of absent ones."""
-        known = ~np.isnan(values) & of[:, None]
+        known = ~np.isnan(values) & (True if of is None else of[:, None])
         wanted = (self.member,) if self.exclusive else (self.member, ~self.member)
         counts = np.concatenate([(member & known).sum(0) for member in wanted])
         sums = np.concatenate([(np.where(known, values, 0) * member).sum(0) for member in wanted])
@@ -111,15 +109,7 @@ class Answers:
 
 
 def questions(cells: Cells, active: Bool[np.ndarray, " cell"]) -> tuple[list[Question], list[str]]:
-    """The questions about the combinations with activations.
-
-    Args:
-        cells: The combinations.
-        active: Which combinations have activations.
-
-    Returns:
-        One question per slot that can be decoded, and notes about what cannot be asked.
-    """
+    """One question per slot that can be decoded from the active combinations, and notes about what cannot be asked."""
     asked, notes = [], []
     for place in dict.fromkeys(cells.slots):
         slots = [index for index, name in enumerate(cells.slots) if name == place]
@@ -128,8 +118,7 @@ def questions(cells: Cells, active: Bool[np.ndarray, " cell"]) -> tuple[list[Que
         number = np.bincount(parts[active][parts[active] != NOTHING], minlength=cells.width)
         absent = active.sum() - number if kind == "set" else number
         usable = np.flatnonzero((number >= 2) & (absent >= 2))
-        left_out = int((number > 0).sum()) - len(usable)
-        if left_out:
+        if left_out := int((number > 0).sum()) - len(usable):
             notes.append(
                 f"Left out of decodability, because a probe needs some combinations to fit on and others to score on: "
                 f"{counted(left_out, 'value')} of {place} in a single combination"
@@ -158,16 +147,7 @@ def spread_over_folds(
     """A fold for each combination. Each value is spread over the folds as evenly as possible.
 
     Combinations with rare values are placed first. Each goes to the fold with the fewest of its values, then to the
-    smallest fold.
-
-    Args:
-        parts: The constituents of each combination, `NOTHING` in empty slots.
-        places: The name of each slot.
-        folds: The number of folds.
-        rng: Breaks ties.
-
-    Returns:
-        The fold of each combination.
+    smallest fold. Ties are broken at random. `places` names the slots.
     """
     place = np.unique(np.array(places), return_inverse=True)[1]
     # One number per value and slot; -1 for an empty slot.

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from recombine._html import card, listing, table
-from recombine.audit.embers.regression import INPUT, OUTPUT, fit_embers, shown_weights
-from recombine.audit.wording import counted, estimate, shown
+from recombine.audit.embers.regression import INPUT, OUTPUT, fit_embers
+from recombine.audit.findings import Finding
+from recombine.audit.wording import counted, estimate
 from recombine.errors import BadInput
 from recombine.language.tasks import DECODE, ENCODE
 from recombine.stats.intervals import Interval
@@ -25,6 +26,7 @@ from recombine.stats.verdicts import Claim, Verdict, settle
 STUDY = "embers"
 FEWEST = 10
 """The fewest texts for a verdict."""
+TOO_FEW = f"{{}} texts; a verdict needs at least {FEWEST}"
 MARGIN = 0.05
 """Five points of accuracy."""
 
@@ -45,12 +47,7 @@ CLAIMS = {
 
 
 def embers_verdicts(frame: pd.DataFrame, fit: MixedLogistic | None) -> tuple[Verdict, ...]:
-    """The verdicts on all claims, corrected for their number.
-
-    Args:
-        frame: One row per answer, with the columns of `embers_findings` and `level`.
-        fit: The mixed logistic regression; None if there is none.
-    """
+    """The verdicts on all claims, corrected for their number. `frame` also has the column `level`."""
     ends = frame[frame["level"].isin(["high", "low"])]
     outputs, ciphers = ends[ends["task"] != ENCODE], ends[ends["task"].isin([DECODE, ENCODE])]
     high = _is(ciphers, "level", "high")
@@ -72,7 +69,7 @@ def _compared(name: str, part: pd.DataFrame, at: np.ndarray, beside: list[np.nda
     """The verdict on the weight of `at`, given `beside`, on accuracy within cells, with texts as clusters."""
     texts = int(part["group"].nunique())
     if texts < FEWEST:
-        return _open(name, texts, f"{texts} texts; a verdict needs at least {FEWEST}")
+        return _open(name, texts, TOO_FEW.format(texts))
     correct = part["correct"].to_numpy(dtype=float)
     if correct.min() == correct.max():
         word = "right" if correct.min() else "wrong"
@@ -94,7 +91,7 @@ def _weighed(
     if lacking := [column for column in needed if column not in fit.names]:
         return _open(name, fit.groups, f"the {lacking[0]} does not vary within tasks, or is unknown")
     if fit.groups < FEWEST:
-        return _open(name, fit.groups, f"{fit.groups} texts; a verdict needs at least {FEWEST}")
+        return _open(name, fit.groups, TOO_FEW.format(fit.groups))
     return _verdict(name, *of(fit), fit.groups)
 
 
@@ -134,7 +131,7 @@ class Weight:
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Embers:
+class Embers(Finding):
     """The findings about a model's answers. Printing them shows the verdicts; `record()` is the whole as plain data."""
 
     items: int
@@ -150,20 +147,7 @@ class Embers:
 
     def record(self) -> dict[str, Any]:
         """The whole result as plain data, as the command prints it with `--json`."""
-        parts = {name: [dataclasses.asdict(part) for part in getattr(self, name)] for name in ("shares", "weights")}
-        return {
-            "items": self.items,
-            "texts": self.texts,
-            "right": dataclasses.asdict(self.right),
-            **parts,
-            "spread": self.spread,
-            "verdicts": [verdict.record() for verdict in self.verdicts],
-            "notes": list(self.notes),
-        }
-
-    def __repr__(self) -> str:
-        """A summary that fits a screen: the accuracy, the verdicts and the notes."""
-        return shown(self._lines())
+        return super().record() | {"verdicts": [verdict.record() for verdict in self.verdicts]}
 
     def _repr_html_(self) -> str:
         verdicts = [(verdict.verdict, verdict.claim.statement, f"{verdict.effect:+.2f}") for verdict in self.verdicts]
@@ -194,12 +178,14 @@ def embers_findings(frame: pd.DataFrame) -> Embers:
         raise BadInput("There are no answers.", fix="ask the model first")
     frame = frame.reset_index(drop=True).assign(level=levels(frame))
     fit, notes = fit_embers(frame)
+    # All weights except the effects of tasks.
+    names = [] if fit is None else [name for name in fit.names if not name.startswith("task ")]
     return Embers(
         len(frame),
         int(frame["group"].nunique()),
         clustered_share(frame["correct"], frame["group"]),
         tuple(_shares(frame)),
-        () if fit is None else tuple(Weight(name, fit.interval(name)) for name in shown_weights(fit)),
+        () if fit is None else tuple(Weight(name, fit.interval(name)) for name in names),
         math.nan if fit is None else fit.spread,
         embers_verdicts(frame, fit),
         (*notes, *_uneven(frame)),
@@ -217,12 +203,9 @@ def levels(frame: pd.DataFrame) -> list[str]:
         column = "input_logprob" if task == ENCODE else "output_logprob"
         values = frame[column].to_numpy(dtype=float)
         here = (tasks == task) & np.isfinite(values)
-        if not here.any():
-            continue
-        low, high = np.quantile(values[here], [1 / 3, 2 / 3])
+        low, high = np.quantile(values[here], [1 / 3, 2 / 3]) if here.any() else (0.0, 0.0)
         if high > low:
-            named = np.where(values >= high, "high", np.where(values <= low, "low", "medium"))
-            level[here] = named[here]
+            level[here] = np.select([values >= high, values <= low], ["high", "low"], "medium")[here]
     return [str(name) for name in level]
 
 

@@ -43,13 +43,12 @@ def fit_embers(frame: pd.DataFrame) -> tuple[MixedLogistic | None, list[str]]:
     if part.empty:
         among = "" if known.all() else " among the remaining ones"
         return None, [*notes, f"No task has both right and wrong answers{among}, so there is no regression."]
-    tasks = {f"task {name}": (part["task"] == name).to_numpy(dtype=float) for name in list(pd.unique(part["task"]))[1:]}
-    columns = tasks | {
+    numbers = {OUTPUT: "output_logprob", INPUT: "input_logprob"}
+    numbers |= {"output length": "output_length", "input length": "input_length"}
+    columns = {
+        **{f"task {name}": (part["task"] == name).to_numpy(dtype=float) for name in pd.unique(part["task"])[1:]},
         COMMON: (part["variant"] == "common").to_numpy(dtype=float),
-        OUTPUT: part["output_logprob"].to_numpy(dtype=float) / UNIT,
-        INPUT: part["input_logprob"].to_numpy(dtype=float) / UNIT,
-        "output length": part["output_length"].to_numpy(dtype=float) / UNIT,
-        "input length": part["input_length"].to_numpy(dtype=float) / UNIT,
+        **{name: part[column].to_numpy(dtype=float) / UNIT for name, column in numbers.items()},
     }
     kept, redundant = independent(columns)
     if redundant:
@@ -57,8 +56,7 @@ def fit_embers(frame: pd.DataFrame) -> tuple[MixedLogistic | None, list[str]]:
     text = part["group"].astype(str).to_numpy(dtype=str)
     # If every text occurs once, its random effect cannot be separated from chance.
     spread = 0.0 if len(set(text.tolist())) == len(text) else None
-    given = {name: columns[name] for name in kept}
-    correct = part["correct"].to_numpy(dtype=float)
+    given, correct = {name: columns[name] for name in kept}, part["correct"].to_numpy(dtype=float)
     try:
         return fit_logistic_mixed(given, correct, text, penalty=RIDGE, spread=spread), notes
     except BadInput as error:
@@ -71,8 +69,3 @@ def logprob_weights(frame: pd.DataFrame) -> dict[str, float]:
     if fit is None:
         return {OUTPUT: np.nan, INPUT: np.nan}
     return {name: fit.interval(name).estimate if name in fit.names else np.nan for name in (OUTPUT, INPUT)}
-
-
-def shown_weights(fit: MixedLogistic) -> list[str]:
-    """The columns to report: all except the effects of tasks."""
-    return [name for name in fit.names if not name.startswith("task ")]

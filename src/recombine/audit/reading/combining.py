@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 from recombine.audit.cells import NOTHING, Cells, Factor
 from recombine.audit.reading.levels import Levels, name_values, spelled_alike
 from recombine.audit.reading.query import Columns, Groups
+from recombine.audit.wording import counted
 from recombine.errors import BadInput
 
 MANY = 1000
@@ -25,12 +26,7 @@ def cells_of(
 ) -> tuple[Cells, Int[np.ndarray, "group column"], Int[np.ndarray, " group"]]:
     """Groups as cells. Different texts can be one combination, such as sets in another order."""
     kept = used(groups)
-    more = (
-        np.zeros((0, len(columns.factor_columns)), dtype=np.int64)
-        if training is None
-        else training.codes[training.whole]
-    )
-    codes = np.concatenate([groups.codes[kept], more])
+    codes = np.concatenate([groups.codes[kept], *([] if training is None else [training.codes[training.whole]])])
     parts, place, factors = _parts(columns.factors, levels, codes)
     rows, cell = np.unique(parts, axis=0, return_inverse=True)
     cell = cell.reshape(-1)
@@ -55,16 +51,16 @@ def _parts(
     factors: tuple[Factor, ...], levels: dict[str, Levels], codes: Int[np.ndarray, "group column"]
 ) -> tuple[Int[np.ndarray, "group slot"], tuple[str, ...], tuple[Factor, ...]]:
     """The constituents of each group, numbered across all factors."""
-    first, offset, named = 0, 0, []
-    blocks = []
+    first, offset, blocks = 0, 0, []
+    places: tuple[str, ...] = ()
+    named: tuple[Factor, ...] = ()
     for factor in factors:
-        block = name_values(factor, levels[factor.name], codes[:, first : first + len(factor.columns)])
-        blocks.append(np.where(block.parts < 0, block.parts, block.parts + offset))
-        named.append(block)
-        first += len(factor.columns)
-        offset += len(block.factor.values)
-    place = tuple(slot for block in named for slot in block.place)
-    return np.concatenate(blocks, axis=1), place, tuple(block.factor for block in named)
+        columns = slice(first, first + len(factor.columns))
+        own, parts, slots = name_values(factor, levels[factor.name], codes[:, columns])
+        blocks.append(np.where(parts < 0, parts, parts + offset))
+        places, named = (*places, *slots), (*named, own)
+        first, offset = columns.stop, offset + len(own.values)
+    return np.concatenate(blocks, axis=1), places, named
 
 
 def _moments(
@@ -95,13 +91,11 @@ def about_training(cells: Cells, groups: Groups, cell: Int[np.ndarray, " kept"])
     rows, trained = np.zeros((2, len(cells.count)), dtype=np.int64)
     np.add.at(rows, cell, groups.rows[kept])
     np.add.at(trained, cell, groups.trained[kept])
-    both = int(((trained > 0) & (trained < rows)).sum())
-    if both:
-        verb = "combination has" if both == 1 else "combinations have"
-        notes.append(f"{both:,} {verb} trained and held-out rows and {'counts' if both == 1 else 'count'} as trained.")
-    alone = int((cells.trained & ~cells.evaluated).sum())
-    if alone:
-        notes.append(f"{alone:,} trained combination{' has' if alone == 1 else 's have'} no score.")
+    if both := int(((trained > 0) & (trained < rows)).sum()):
+        having = counted(both, "combination has", "combinations have")
+        notes.append(f"{having} trained and held-out rows and {'counts' if both == 1 else 'count'} as trained.")
+    if alone := int((cells.trained & ~cells.evaluated).sum()):
+        notes.append(f"{counted(alone, 'trained combination has', 'trained combinations have')} no score.")
     if (cells.trained | ~cells.evaluated).all():
         notes.append("Every combination with a score was trained on: nothing is held out.")
     if not (cells.trained & cells.evaluated).any():
@@ -109,24 +103,15 @@ def about_training(cells: Cells, groups: Groups, cell: Int[np.ndarray, " kept"])
     return notes
 
 
-def rows_of(number: int) -> str:
-    """12 rows, 1 row."""
-    return f"{number:,} row" if number == 1 else f"{number:,} rows"
-
-
 def missing_factors(groups: Groups, columns: Columns, title: str) -> list[str]:
     """A note about rows that lack the value of a factor."""
-    lost = ~groups.whole
-    if not lost.any():
+    total = int(groups.rows[~groups.whole].sum())
+    if not total:
         return []
-    total = int(groups.rows[lost].sum())
-    missing = groups.codes == NOTHING
-    by_column = {name: int(groups.rows[missing[:, n]].sum()) for n, name in enumerate(columns.factor_columns)}
-    where = ", ".join(f"{name}: {number:,}" for name, number in by_column.items() if number)
-    verb = "lacks" if total == 1 else "lack"
-    return [
-        f"{rows_of(total)} of {int(groups.rows.sum()):,} of {title} {verb} the value of a factor and {'is' if total == 1 else 'are'} left out ({where})."
-    ]
+    by_column = groups.rows @ (groups.codes == NOTHING)
+    verb, be = ("lacks", "is") if total == 1 else ("lack", "are")
+    lost = f"{counted(total, 'row')} of {int(groups.rows.sum()):,} of {title} {verb} the value of a factor"
+    return [f"{lost} and {be} left out ({_by_name(columns.factor_columns, by_column)})."]
 
 
 def missing_scores(groups: Groups, columns: Columns) -> list[str]:
@@ -134,10 +119,13 @@ def missing_scores(groups: Groups, columns: Columns) -> list[str]:
     lost = int(groups.rows.sum() - groups.count.sum())
     if not lost:
         return []
-    where = ", ".join(
-        f"{name}: {number:,}" for name, number in zip(columns.scores, groups.missing, strict=True) if number
-    )
-    return [f"{rows_of(lost)} without a score {'does' if lost == 1 else 'do'} not count as evaluated ({where})."]
+    where = _by_name(columns.scores, groups.missing)
+    return [f"{counted(lost, 'row')} without a score {'does' if lost == 1 else 'do'} not count as evaluated ({where})."]
+
+
+def _by_name(names: tuple[str, ...], numbers: Int[np.ndarray, " column"]) -> str:
+    """colour: 3, shape: 1; without zeros."""
+    return ", ".join(f"{name}: {number:,}" for name, number in zip(names, numbers, strict=True) if number)
 
 
 def shape_notes(cells: Cells) -> list[str]:
@@ -153,14 +141,12 @@ def shape_notes(cells: Cells) -> list[str]:
             notes.append(
                 f"Factor {factor.name} has {len(factor.values):,} values: is it an identifier rather than a factor?"
             )
-        alike = spelled_alike(factor.values)
-        if alike:
+        if alike := spelled_alike(factor.values):
             shown = "; ".join(", ".join(map(repr, group[:SHOWN])) for group in alike[:SHOWN])
             notes.append(
                 f"Factor {factor.name} has values that differ only in case, spaces or number format and count as different: {shown}"
                 + (f" and {len(alike) - SHOWN:,} more." if len(alike) > SHOWN else ".")
             )
-        slots = cells.slots.count(factor.name)
-        if factor.kind == "set" and slots == 1:
+        if factor.kind == "set" and cells.slots.count(factor.name) == 1:
             notes.append(f"No set in column {factor.name} has more than one member.")
     return notes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from recombine.errors import BadInput, did_you_mean
 
 SHOWN = 200
 """How many characters of the database's message are shown."""
+QUOTE = "quote text with single quotes, or use TRY_CAST(column AS DOUBLE) if a column is not all numbers"
 
 
 def first_line(error: Exception) -> str:
@@ -50,15 +52,13 @@ def _explained(title: str, path: Path | None, where: str | None, error: Exceptio
         return _broken_json(title, path, error)
     if where is not None and isinstance(error, duckdb.ConversionException):
         return BadInput(
-            f"The filter {where!r} compares values that cannot be compared: {first_line(error)}.",
-            fix="quote text with single quotes, or use TRY_CAST(column AS DOUBLE) if a column is not all numbers",
+            f"The filter {where!r} compares values that cannot be compared: {first_line(error)}.", fix=QUOTE
         )
     return BadInput(f"{title} cannot be read as a table: {first_line(error)}")
 
 
 def _broken_line(title: str, line: int, text: str) -> BadInput:
-    counts = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
-    if counts is not None:
+    if counts := re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text):
         happened = f"has {counts[2]} values, but {counts[1]} columns are named"
     elif "unterminated quote" in text:
         happened = "opens a quote that is never closed"
@@ -81,11 +81,15 @@ def _broken_json(title: str, path: Path | None, error: Exception) -> BadInput:
                 try:
                     json.loads(line) if line.strip() else None
                 except json.JSONDecodeError as broken:
-                    return BadInput(
-                        f"Line {number} of {title} is not JSON: {broken.msg} at character {broken.colno}.",
-                        fix=f"fix or remove line {number}; nothing was read",
-                    )
+                    return not_json(number, title, broken)
     return BadInput(f"{title} is not JSON: {first_line(error)}")
+
+
+def not_json(number: int, title: str, error: Exception) -> BadInput:
+    """The error about a line that is not JSON."""
+    reason = f"{error.msg} at character {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
+    fix = f"fix or remove line {number}; nothing was read"
+    return BadInput(f"Line {number} of {title} is not JSON: {reason}.", fix=fix)
 
 
 def not_utf8(title: str, path: Path | None) -> BadInput:
@@ -109,16 +113,7 @@ def not_utf8(title: str, path: Path | None) -> BadInput:
 def lines(path: Path) -> Iterator[Iterator[bytes]]:
     """The lines of a text file, which may be compressed, one at a time."""
     with pa.input_stream(str(path), compression=compression(path)) as stream:
-        yield _lines(stream)
-
-
-def _lines(stream: pa.NativeFile) -> Iterator[bytes]:
-    rest = b""
-    while chunk := stream.read(1 << 20):
-        *whole, rest = (rest + chunk).split(b"\n")
-        yield from whole
-    if rest:
-        yield rest
+        yield (line.removesuffix(b"\n") for line in io.BufferedReader(stream, 1 << 20))
 
 
 def compression(path: Path) -> str | None:
@@ -132,8 +127,7 @@ def bad_filter(where: str, error: Exception, names: Sequence[str]) -> BadInput:
         return forbidden_filter(where)
     missing = re.search(r'Referenced column "(.*?)" not found', str(error))
     fix = None if missing is None else did_you_mean(missing[1], names)
-    if "Cannot compare values of type VARCHAR" in str(error):
-        fix = "quote text with single quotes, or use TRY_CAST(column AS DOUBLE) if a column is not all numbers"
+    fix = QUOTE if "Cannot compare values of type VARCHAR" in str(error) else fix
     return BadInput(f"The filter {where!r} cannot be used: {first_line(error)}", fix=fix)
 
 

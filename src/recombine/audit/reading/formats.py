@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import dataclasses
 import io
@@ -14,13 +15,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from recombine.audit.reading.errors import compression, lines, not_utf8
+from recombine.audit.reading.errors import compression, lines, not_json, not_utf8
 from recombine.errors import BadInput
 
 SEPARATORS = (",", "\t", ";", "|")
-SUFFIXES = {
-    *[".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json", ".gz", ".zst", ".arrow", ".arrows", ".ipc", ".feather"]
-}
+TABS, JSON = {".tsv", ".tab"}, {".jsonl", ".ndjson", ".json"}
+ARROW = {".arrow", ".arrows", ".ipc", ".feather"}
+SUFFIXES = {".csv", ".gz", ".zst"} | TABS | JSON | ARROW
 """Endings of names that say how a table is read."""
 HEAD = 1 << 20
 """How many bytes are read to recognise a file."""
@@ -76,7 +77,7 @@ def format_of(source: Any, title: str, wanted: Sequence[str], where: str | None,
     path = _without_pattern(path, folder)
     if start.startswith(b"PAR1"):
         return _parquet(path)
-    if start.startswith(b"ARROW1") or (path.suffix.lower() in (".arrow", ".arrows", ".ipc", ".feather")):
+    if start.startswith(b"ARROW1") or path.suffix.lower() in ARROW:
         return _arrow(path, title)
     if start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         raise BadInput(f"{title} is a spreadsheet or an archive.", fix=f"save the table as one of: {KNOWN}")
@@ -89,11 +90,10 @@ def _without_pattern(path: Path, folder: Path) -> Path:
         return path
     kept = [suffix.lower() for suffix in path.suffixes if suffix.lower() in SUFFIXES]
     link = folder / ("table" + "".join(kept))
-    try:
+    with contextlib.suppress(OSError):
         link.symlink_to(path)
-    except OSError:
-        return path
-    return link
+        return link
+    return path
 
 
 def _text(path: Path, title: str, wanted: Sequence[str], folder: Path) -> Format:
@@ -114,10 +114,8 @@ def _text(path: Path, title: str, wanted: Sequence[str], folder: Path) -> Format
         raise not_utf8(title, path) from None
     if not text.strip():
         raise BadInput(f"{title} is empty.", fix="the first line must name the columns")
-    named = [suffix.lower() for suffix in path.suffixes]
-    if {".jsonl", ".ndjson", ".json"} & set(named):
-        return _json(path, title, text)
-    return _csv(path, title, text, wanted, "\t" if {".tsv", ".tab"} & set(named) else None)
+    named = {suffix.lower() for suffix in path.suffixes}
+    return _json(path, title, text) if JSON & named else _csv(path, title, text, wanted, tabs=bool(TABS & named))
 
 
 def _from_utf16(path: Path, title: str, folder: Path) -> tuple[Path, bytes]:
@@ -131,10 +129,10 @@ def _from_utf16(path: Path, title: str, folder: Path) -> tuple[Path, bytes]:
         return new, stream.read(HEAD)
 
 
-def _csv(path: Path, title: str, text: str, wanted: Sequence[str], separator: str | None) -> Format:
+def _csv(path: Path, title: str, text: str, wanted: Sequence[str], *, tabs: bool) -> Format:
     """Only the separator is guessed: the one that gives most of the wanted columns."""
     headers = {}
-    for sign in SEPARATORS if separator is None else (separator,):
+    for sign in "\t" if tabs else SEPARATORS:
         try:
             headers[sign] = next(csv.reader(io.StringIO(text, newline=""), delimiter=sign, strict=True))
         except (csv.Error, StopIteration):
@@ -155,19 +153,16 @@ def _csv(path: Path, title: str, text: str, wanted: Sequence[str], separator: st
 def _json(path: Path, title: str, text: str) -> Format:
     """One object per line, or one list of objects. Values are taken as written."""
     listed = text.lstrip().startswith("[")
-    names: dict[str, None] = {}
-    if listed:
-        names = _keys_of_list(text, title)
-    else:
+    names = _keys_of_list(text, title) if listed else {}
+    if not listed:
         with lines(path) as stream:
             for number, line in enumerate(itertools.islice(stream, OBJECTS), start=1):
                 if line.strip():
                     names |= dict.fromkeys(_object(line, number, title))
     if not names:
         raise BadInput(f"{title} holds no columns.", fix="write one object per line (JSON Lines)")
-    if len({name.lower() for name in names}) < len(names):
-        low = [name.lower() for name in names]
-        alike = [name for name in names if low.count(name.lower()) > 1]
+    low = [name.lower() for name in names]
+    if alike := [name for name in names if low.count(name.lower()) > 1]:
         raise BadInput(f"{title} has columns that differ only in case: {alike[:4]}.", fix="rename them")
     columns = ", ".join(f"{identifier(name)}: 'JSON'" for name in names)
     relation = (
@@ -196,10 +191,7 @@ def _object(line: bytes, number: int, title: str) -> dict[str, Any]:
     try:
         decoded = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        reason = f"{error.msg} at character {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
-        raise BadInput(
-            f"Line {number} of {title} is not JSON: {reason}.", fix=f"fix or remove line {number}; nothing was read"
-        ) from None
+        raise not_json(number, title, error) from None
     if not isinstance(decoded, dict):
         raise BadInput(f"Line {number} of {title} is not an object.", fix='write lines like {"colour": "red"}')
     return decoded
@@ -237,11 +229,10 @@ def _frame(source: Any, title: str, wanted: Sequence[str], where: str | None) ->
         source = source.collect()
     if type(source).__module__.partition(".")[0] == "pandas":
         names = [str(name) for name in source.columns]
-        kept = [n for n, name in enumerate(names) if name in wanted or (name and name.lower() in asked)]
-        arrays = [_array(source.iloc[:, n]) for n in kept]
+        needed = [name in wanted or (name != "" and name.lower() in asked) for name in names]
         unread = pa.nulls(len(source))
-        converted = dict(zip(kept, arrays, strict=True))
-        table = pa.table([converted.get(n, unread) for n in range(len(names))], [f"c{n}" for n in range(len(names))])
+        arrays = [_array(source.iloc[:, n]) if read else unread for n, read in enumerate(needed)]
+        table = pa.table(arrays, [f"c{n}" for n in range(len(names))])
     elif hasattr(source, "__arrow_c_stream__") or hasattr(source, "to_arrow"):
         table = pa.table(source) if hasattr(source, "__arrow_c_stream__") else source.to_arrow()
         names = table.schema.names

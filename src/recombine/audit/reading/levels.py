@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import json
 import unicodedata
@@ -36,14 +37,8 @@ class Levels:
         return np.array([*own, NOTHING], dtype=np.int64)[indices]
 
 
-@dataclasses.dataclass(frozen=True)
-class Named:
-    """The constituents of one factor, and those of each combination."""
-
-    factor: Factor
-    parts: Int[np.ndarray, "group slot"]
-    """Numbers within the factor."""
-    place: tuple[str, ...]
+Named = tuple[Factor, Int[np.ndarray, "group slot"], tuple[str, ...]]
+"""A factor with its values, the numbers of those values in each combination, and the name of each slot."""
 
 
 def name_values(factor: Factor, levels: Levels, codes: Int[np.ndarray, "group column"]) -> Named:
@@ -56,7 +51,7 @@ def name_values(factor: Factor, levels: Levels, codes: Int[np.ndarray, "group co
     position = {value: number for number, value in enumerate(values)}
     new = np.full(len(texts), NOTHING, dtype=np.int64)
     new[used] = [position[texts[code]] for code in used]
-    return Named(dataclasses.replace(factor, values=values), new[codes], factor.slots)
+    return dataclasses.replace(factor, values=values), new[codes], factor.slots
 
 
 def _name_members(factor: Factor, texts: Sequence[str], used: Sequence[int], codes: Int[np.ndarray, " group"]) -> Named:
@@ -68,7 +63,7 @@ def _name_members(factor: Factor, texts: Sequence[str], used: Sequence[int], cod
     rows = np.full((len(texts), slots), NOTHING, dtype=np.int64)
     for code, held in sets.items():
         rows[code, : len(held)] = sorted(number[value] for value in held)
-    return Named(dataclasses.replace(factor, values=values), rows[codes], (factor.name,) * slots)
+    return dataclasses.replace(factor, values=values), rows[codes], (factor.name,) * slots
 
 
 def _bracketed(text: str) -> bool:
@@ -80,13 +75,12 @@ def members(text: str, separator: str | None, column: str) -> frozenset[str]:
     if not _bracketed(text):
         parts = [text] if separator is None else text.split(separator)
         return frozenset(part.strip() for part in parts if part.strip())
+    parsed = None
     try:
         parsed = json.loads(text)
     except (json.JSONDecodeError, RecursionError):
-        try:
+        with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
             parsed = ast.literal_eval(text.strip())
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            parsed = None
     if not isinstance(parsed, list) or any(isinstance(item, list | dict | tuple | set) for item in parsed):
         raise BadInput(
             f"Set column {column!r} has the value {text[:80]!r}, which is not a list of values.",
@@ -112,11 +106,9 @@ def natural_order(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def _number(value: str) -> float | None:
-    try:
-        number = float(value)
-    except ValueError:
-        return None
-    return number if np.isfinite(number) else None
+    with contextlib.suppress(ValueError):
+        return number if np.isfinite(number := float(value)) else None
+    return None
 
 
 def spelled_alike(values: Sequence[str]) -> list[list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import duckdb
@@ -29,7 +30,7 @@ class Columns:
     factors: tuple[Factor, ...]
     scores: tuple[str, ...] = ()
     where: str | None = None
-    split: tuple[str, tuple[str, ...]] | None = None
+    split: tuple[str, Sequence[str]] | None = None
     """A column, and the values in it that mean trained."""
     key: str | None = None
 
@@ -41,8 +42,8 @@ class Columns:
     @property
     def wanted(self) -> list[str]:
         """All columns that the table must have."""
-        more = [] if self.split is None else [self.split[0]]
-        return [*self.factor_columns, *self.scores, *more, *([] if self.key is None else [self.key])]
+        more = (None if self.split is None else self.split[0], self.key)
+        return [*self.factor_columns, *self.scores, *(name for name in more if name is not None)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,33 +76,28 @@ class Query:
         self.table, self.columns, self.as_text = table, columns, False
         for name in columns.wanted:
             table.column(name)
-        self._check_lists()
+        sets = {column for factor in columns.factors if factor.kind == "set" for column in factor.columns}
+        for name in columns.factor_columns:
+            column = table.column(name)
+            if column.listed and name not in sets:
+                raise BadInput(f"Column {name!r} holds lists.", fix=f"name it as a set: --sets {name}")
+            if column.kind.startswith(("STRUCT", "MAP", "UNION", "BLOB")):
+                kind = column.kind.split("(")[0]
+                raise BadInput(f"Column {name!r} holds {kind}, not values.", fix="write it as text")
         self.seen = {} if columns.where is None else table.seen_as(table.mentioned(columns.where))
         self._check_filter()
-
-    def _check_lists(self) -> None:
-        sets = {column for factor in self.columns.factors if factor.kind == "set" for column in factor.columns}
-        for name in self.columns.factor_columns:
-            kind = self.table.column(name).kind
-            if self.table.column(name).listed and name not in sets:
-                raise BadInput(f"Column {name!r} holds lists.", fix=f"name it as a set: --sets {name}")
-            if kind.startswith(("STRUCT", "MAP", "UNION", "BLOB")):
-                raise BadInput(f"Column {name!r} holds {kind.split('(')[0]}, not values.", fix="write it as text")
 
     def _check_filter(self) -> None:
         """Check the filter against the columns before anything is read."""
         where = self.columns.where
         if where is None:
             return
-        names = [column.name for column in self.table.columns]
         try:
             self.table.connection.execute(f"SELECT 1 FROM ({self._kept()}) LIMIT 0").fetchall()
-        except duckdb.ConversionException as error:
-            if self.as_text:
-                raise bad_filter(where, error, names) from None
-            self._as_text()
         except duckdb.Error as error:
-            raise bad_filter(where, error, names) from None
+            if self.as_text or not isinstance(error, duckdb.ConversionException):
+                raise bad_filter(where, error, [column.name for column in self.table.columns]) from None
+            self._as_text()
 
     def _as_text(self) -> None:
         """Treat columns as text in the filter, if they only begin as numbers."""
@@ -134,9 +130,8 @@ class Query:
         try:
             return self._groups(levels)
         except BadInput as error:
-            if self.as_text or not (
-                self.seen and self.table.textual and "compares values that cannot" in error.message
-            ):
+            retry = self.seen and self.table.textual and not self.as_text
+            if not retry or "compares values that cannot" not in error.message:
                 raise
             self._as_text()
             return self._groups(levels)
@@ -146,9 +141,9 @@ class Query:
         whole = " AND ".join(f"isfinite(s{n})" for n in scores) or "false"
         valued = ", ".join(f"CASE WHEN whole THEN s{n} END AS v{n}" for n in scores)
         factors = ", ".join(f"f{n}" for n in range(len(self.columns.factor_columns)))
-        split = () if self.columns.split is None else self.columns.split[1]
-        trained = ", ".join(literal(value.strip().lower()) for value in split)
-        trained = "false" if self.columns.split is None else f"p IN ({trained})"
+        trained = "false"
+        if self.columns.split is not None:
+            trained = f"p IN ({', '.join(literal(value.strip().lower()) for value in self.columns.split[1])})"
         asked = ["count(*) AS rows", f"count(*) FILTER ({trained}) AS trained"]
         asked += ["count(v0) AS n" if scores else "0 AS n"]
         for n in scores:
@@ -172,26 +167,18 @@ class Query:
         for n in scores:
             if joined[f"i{n}"].sum():
                 raise self._not_a_number(n)
-        return Groups(
-            codes=joined["codes"],
-            rows=joined["rows"],
-            trained=joined["trained"],
-            count=joined["n"],
-            mean=_beside([joined[f"m{n}"] for n in scores], len(joined["rows"])),
-            variance=_beside([joined[f"q{n}"] for n in scores], len(joined["rows"])),
-            missing=np.array([joined[f"g{n}"].sum() for n in scores], dtype=np.int64),
-            binary=tuple(bool(joined[f"b{n}"].all()) for n in scores),
-        )
+        mean, variance = (_beside([joined[f"{q}{n}"] for n in scores], len(joined["rows"])) for q in "mq")
+        missing = np.array([joined[f"g{n}"].sum() for n in scores], dtype=np.int64)
+        binary = tuple(bool(joined[f"b{n}"].all()) for n in scores)
+        counts = (joined["codes"], joined["rows"], joined["trained"], joined["n"])
+        return Groups(*counts, mean, variance, missing, binary)
 
     def _piece(self, batch: pa.RecordBatch, levels: dict[str, Levels]) -> dict[str, np.ndarray]:
         piece = {"codes": self._codes(batch, levels)}
         for name in batch.schema.names[len(self.columns.factor_columns) :]:
-            column = batch.column(name)
-            if name.startswith("b"):
-                piece[name] = column.fill_null(True).to_numpy(zero_copy_only=False)
-            else:
-                kind = np.float64 if name[0] in "mq" else np.int64
-                piece[name] = column.to_numpy(zero_copy_only=False).astype(kind)
+            column = batch.column(name).fill_null(True) if name[0] == "b" else batch.column(name)
+            kind = bool if name[0] == "b" else np.float64 if name[0] in "mq" else np.int64
+            piece[name] = column.to_numpy(zero_copy_only=False).astype(kind)
         return piece
 
     def _codes(self, batch: pa.RecordBatch, levels: dict[str, Levels]) -> Int[np.ndarray, "group column"]:
@@ -201,8 +188,8 @@ class Query:
     def rows(self, levels: dict[str, Levels]) -> dict[str, np.ndarray]:
         """The rows with all scores: codes, scores, row number (from 0, before the filter) and key."""
         scores = range(len(self.columns.scores))
-        names = [f"f{n}" for n in range(len(self.columns.factor_columns))] + [f"s{n}" for n in scores] + ["r"]
-        names += [] if self.columns.key is None else ["k"]
+        names = [f"f{n}" for n in range(len(self.columns.factor_columns))] + [f"s{n}" for n in scores]
+        names += ["r"] if self.columns.key is None else ["r", "k"]
         whole = " AND ".join(f"s{n} IS NOT NULL" for n in scores)
         query = f"SELECT {', '.join(names)} FROM ({self._kept(numbered=True)}) WHERE {whole} ORDER BY r"
         pieces = []

@@ -37,46 +37,26 @@ class Rows:
     """The values of the key column, if one is named."""
 
 
-def read_cells(
-    source: Source,
-    *,
-    factors: Sequence[str],
-    roles: Mapping[str, Sequence[str]] | None = None,
-    scores: Sequence[str],
-    where: str | None = None,
-    train: Source | None = None,
-    split: tuple[str, str | Sequence[str]] | None = None,
-    sets: Sequence[str] = (),
-    key: str | None = None,
-    memory: int | None = None,
-) -> Cells:
+def read_cells(source: Source, **columns: Any) -> Cells:
     """Read a table and group its rows by combination.
 
     Args:
         source: The table: a file (CSV, TSV, Parquet, JSON Lines, Arrow) or a pandas, polars or Arrow frame.
-        factors: Columns whose values make a combination.
-        roles: The columns of factors that appear in several roles. They need not be listed in `factors`.
-        scores: Columns of numbers, or of true and false.
-        where: A filter, as an SQL expression over the columns of a row.
-        train: A table of the training combinations with the same factor columns.
-        split: The column that says which rows were trained on, and the value or values that mean trained.
-        sets: Columns that hold sets of values. They need not be listed in `factors`.
-        key: The column that matches rows to activations.
-        memory: The memory limit of the database, in bytes.
+        columns: What the columns hold, as in `audit_table`: `factors`, `roles`, `sets`, `scores`, `where`, `train`,
+            `split`, `key` and `memory`. Scores are a sequence of names.
+
+    Example:
+        ```python
+        cells = read_cells("results.csv", factors=["colour", "shape"], scores=["success"])
+        ```
     """
-    columns = _columns(
-        factors=factors, roles=roles, scores=scores, where=where, train=train, split=split, sets=sets, key=key
-    )
-    with _gathered(source, columns, train, memory) as gathered:
+    with _gathered(source, **columns) as gathered:
         return gathered.cells
 
 
-def read_rows(
-    source: Source, *, train: Source | None = None, memory: int | None = None, **named: Any
-) -> tuple[Cells, Rows]:
+def read_rows(source: Source, **columns: Any) -> tuple[Cells, Rows]:
     """Like `read_cells`, with the same arguments, and also the cell of each row, which activations need."""
-    columns = _columns(train=train, **named)
-    with _gathered(source, columns, train, memory) as gathered:
+    with _gathered(source, **columns) as gathered:
         return gathered.cells, gathered.rows()
 
 
@@ -96,7 +76,7 @@ def _columns(
     for name in dict.fromkeys([*factors, *roles, *sets]):
         if name in roles and name in sets:
             raise BadInput(f"Factor {name!r} is named both as roles and as a set.", fix="choose one of the two")
-        columns = tuple(roles[name]) if name in roles else (name,)
+        columns = tuple(roles.get(name, (name,)))
         if name in roles and len(columns) < 2:
             raise BadInput(
                 f"Factor {name!r} has {len(columns)} role column.", fix="name at least two columns for its roles"
@@ -114,13 +94,12 @@ def _columns(
         raise BadInput(
             f"Column {twice[0]!r} is named more than once.", fix="use each column for one factor, role or score"
         )
-    if where is not None and not where.strip():
-        where = None
+    where = where if where and where.strip() else None
     if where is not None:
         check_filter(where)
-    values = None if split is None else (split[1],) if isinstance(split[1], str) else tuple(split[1])
-    divided = None if split is None or values is None else (split[0], values)
-    return Columns(tuple(chosen), tuple(scores), where, divided, key)
+    if split is not None:
+        split = split[0], (split[1],) if isinstance(split[1], str) else tuple(split[1])
+    return Columns(tuple(chosen), tuple(scores), where, split, key)
 
 
 @dataclasses.dataclass
@@ -148,20 +127,19 @@ class _Gathered:
 
 
 @contextlib.contextmanager
-def _gathered(source: Source, columns: Columns, train: Source | None, memory: int | None) -> Iterator[_Gathered]:
+def _gathered(
+    source: Source, *, train: Source | None = None, memory: int | None = None, **named: Any
+) -> Iterator[_Gathered]:
+    columns = _columns(train=train, **named)
     levels = {factor.name: Levels() for factor in columns.factors}
     title = title_of(source, "the table")
     with open_table(source, title=title, wanted=columns.wanted, where=columns.where, memory=memory) as table:
         query = Query(table, columns)
         groups = query.groups(levels)
-        _check_columns(groups, columns, title)
+        _check_columns(query, groups, title)
         notes = missing_factors(groups, columns, title) + missing_scores(groups, columns)
-        if columns.split is not None:
-            _check_split(query, groups, columns)
-        training = None
-        if train is not None:
-            training, more = _training(train, columns, levels, memory)
-            notes += more
+        training, more = (None, []) if train is None else _training(train, columns, levels, memory)
+        notes += more
         cells, codes, cell = cells_of(groups, training, columns, levels, title)
         cells = dataclasses.replace(cells, notes=(*notes, *about_training(cells, groups, cell), *shape_notes(cells)))
         yield _Gathered(cells, query, levels, codes, cell)
@@ -172,8 +150,9 @@ def title_of(source: Source, otherwise: str) -> str:
     return Path(source).name if isinstance(source, str | Path) else otherwise
 
 
-def _check_columns(groups: Groups, columns: Columns, title: str) -> None:
-    """Every factor needs a value in some row, and some row needs all factors and all scores."""
+def _check_columns(query: Query, groups: Groups, title: str) -> None:
+    """Every factor needs a value in some row, some row all factors and all scores, and a split trained rows."""
+    columns = query.columns
     kept = "" if columns.where is None else " that the filter keeps"
     for number, name in enumerate(columns.factor_columns):
         if (groups.codes[:, number] < 0).all():
@@ -192,12 +171,8 @@ def _check_columns(groups: Groups, columns: Columns, title: str) -> None:
         )
     if not (np.isfinite(groups.variance) & np.isfinite(groups.mean))[groups.count > 0].all():
         raise BadInput(f"The scores of {title} are too large to average.", fix="rescale them")
-
-
-def _check_split(query: Query, groups: Groups, columns: Columns) -> None:
-    assert columns.split is not None
-    column, values = columns.split
-    if not groups.trained.sum():
+    if columns.split is not None and not groups.trained.sum():
+        column, values = columns.split
         raise BadInput(
             f"No row has {' or '.join(map(repr, values))} in column {column!r}, so no combination counts as trained.",
             fix="the column holds: " + (", ".join(map(repr, query.splits())) or "nothing"),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import csv
 import dataclasses
+import itertools
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from recombine.audit.reading.errors import explained_errors, lines
-from recombine.audit.reading.formats import SEPARATORS, Format, format_of, literal
+from recombine.audit.reading.formats import JSON, SEPARATORS, Format, format_of, literal
 from recombine.errors import BadInput, did_you_mean
 
 MEMORY = 512 * 2**20
@@ -104,12 +105,10 @@ class Table:
         """The columns that a filter can refer to. Columns that differ only in case are ambiguous, which is an error."""
         text = where.lower()
         candidates = [c for c in self.columns if c.name and c.name.lower().replace('"', '""') in text]
-        seen: dict[str, str] = {}
-        for column in candidates:
-            other = seen.setdefault(column.name.lower(), column.name)
-            if sum(c.name.lower() == column.name.lower() for c in candidates) > 1:
+        for first, second in itertools.combinations(candidates, 2):
+            if first.name.lower() == second.name.lower():
                 raise BadInput(
-                    f"The filter cannot distinguish the columns {other!r} and {candidates[-1].name!r}.",
+                    f"The filter cannot distinguish the columns {first.name!r} and {second.name!r}.",
                     fix="rename one of them",
                 )
         return candidates
@@ -157,7 +156,7 @@ def open_table(
     """
     with tempfile.TemporaryDirectory(prefix="recombine-") as folder:
         form = format_of(source, title, [*wanted], where, Path(folder))
-        settings: Mapping[str, str] = {
+        settings: dict[str, Any] = {
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
             # One thread, so that sums are identical to the bit.
@@ -165,7 +164,7 @@ def open_table(
             "memory_limit": f"{max(32, (memory or MEMORY) // 2**20)}MiB",
             "temp_directory": folder,
         }
-        with duckdb.connect(config=dict(settings)) as connection:
+        with duckdb.connect(config=settings) as connection:
             with explained_errors(title, form.path, None):
                 relation, columns = _prepared(connection, form)
             yield Table(title, connection, relation, columns, form.path, form.kinds is not None)
@@ -183,9 +182,8 @@ def _prepared(connection: duckdb.DuckDBPyConnection, form: Format) -> tuple[str,
         connection.register("frame", form.frame)
     names = ", ".join(f"c{number}" for number in range(len(form.names)))
     relation = f"{form.relation} AS t({names})" if form.alias else form.relation
-    kinds = form.kinds
-    if kinds is None:
-        kinds = [row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()]
+    described = [] if form.kinds else connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
+    kinds = form.kinds or [row[1] for row in described]
     columns = tuple(
         Column(name, form.wrap.format(f"c{number}"), str(kind))
         for number, (name, kind) in enumerate(zip(form.names, kinds, strict=True))
@@ -193,53 +191,34 @@ def _prepared(connection: duckdb.DuckDBPyConnection, form: Format) -> tuple[str,
     return relation, columns
 
 
-JSON = (".jsonl", ".ndjson", ".json")
-
-
 def places(table: Table, rows: Sequence[int]) -> list[str]:
     """`line 4` for each row (counted from 0) of a text file, otherwise `row 3`."""
-    known = {}
+    known: dict[int, int] = {}
     if table.path is not None and table.textual:
         # If the file cannot be read again, the row number must do.
-        try:
-            known = _lines(table.path, [column.name for column in table.columns], {*rows})
-        except (OSError, UnicodeDecodeError, csv.Error):
-            known = {}
+        with contextlib.suppress(OSError, UnicodeDecodeError, csv.Error):
+            begins = itertools.islice(_begins(table.path, [column.name for column in table.columns]), max(rows) + 1)
+            known = {row: line for row, line in enumerate(begins) if row in rows}
     return [f"line {known[row]}" if row in known else f"row {row + 1}" for row in rows]
 
 
-def _lines(path: Path, names: Sequence[str], wanted: set[int]) -> dict[int, int]:
-    """The first line of each wanted row, from 1; empty for files without lines, such as a JSON list."""
-    first = {}
-    for row, line in enumerate(_begins(path, names)):
-        if row in wanted:
-            first[row] = line
-            if len(first) == len(wanted):
-                break
-    return first
-
-
 def _begins(path: Path, names: Sequence[str]) -> Iterator[int]:
+    """The first line of each row, from 1; none for files without lines, such as a JSON list."""
     with lines(path) as stream:
         text = (line.decode("utf-8-sig" if number == 0 else "utf-8") for number, line in enumerate(stream))
-        if {suffix.lower() for suffix in path.suffixes} & {*JSON}:
+        if {suffix.lower() for suffix in path.suffixes} & JSON:
             yield from _of_json(text)
             return
         first = next(text, "")
-        separator = next(
-            (sign for sign in SEPARATORS if next(csv.reader([first], delimiter=sign), []) == [*names]), None
-        )
-        if separator is not None:
-            yield from _of_csv(text, separator)
-
-
-def _of_csv(text: Iterable[str], separator: str) -> Iterator[int]:
-    reader = csv.reader((line + "\n" for line in text), delimiter=separator)
-    begin = 2  # The first line names the columns.
-    for row in reader:
-        if row:
-            yield begin
-        begin = reader.line_num + 2
+        separator = next((sign for sign in SEPARATORS if [*csv.reader([first], delimiter=sign)] == [[*names]]), None)
+        if separator is None:
+            return
+        reader = csv.reader((line + "\n" for line in text), delimiter=separator)
+        begin = 2  # The first line names the columns.
+        for row in reader:
+            if row:
+                yield begin
+            begin = reader.line_num + 2
 
 
 def _of_json(text: Iterable[str]) -> Iterator[int]:

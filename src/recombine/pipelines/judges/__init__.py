@@ -15,6 +15,7 @@ __getattr__, __dir__, __all__ = attach(__name__, __file__)
 if TYPE_CHECKING:
     from recombine.pipelines.judges.base import (
         THRESHOLD as THRESHOLD,
+        FunctionJudge as FunctionJudge,
         ImageToJudge as ImageToJudge,
         Judge as Judge,
         Judgement as Judgement,
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
         make_judge as make_judge,
     )
     from recombine.pipelines.judges.endpoint import EndpointJudge as EndpointJudge
-    from recombine.pipelines.judges.function import FunctionJudge as FunctionJudge
     from recombine.pipelines.judges.judging import Judgements as Judgements, judge_images as judge_images
     from recombine.pipelines.judges.labels import LabelJudge as LabelJudge
     from recombine.pipelines.judges.local_model import ClipJudge as ClipJudge, VqaJudge as VqaJudge

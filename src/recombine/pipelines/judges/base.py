@@ -6,18 +6,16 @@ import abc
 import dataclasses
 import hashlib
 import importlib
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from recombine.endpoints.function import load_function, source_version
 from recombine.errors import BadInput
 from recombine.pipelines.prompts.sets import Question
 
-KINDS = {
-    "file": ("recombine.pipelines.judges.labels", "LabelJudge"),
-    "clip": ("recombine.pipelines.judges.local_model", "ClipJudge"),
-    "vqa": ("recombine.pipelines.judges.local_model", "VqaJudge"),
-    "openai": ("recombine.pipelines.judges.endpoint", "EndpointJudge"),
-}
+KINDS = {"file": "LabelJudge", "clip": "ClipJudge", "vqa": "VqaJudge", "openai": "EndpointJudge"}
 SPECIFICATIONS = "file:LABELS.csv, module:function, clip:FOLDER, vqa:FOLDER or openai:URL"
 THRESHOLD = 0.5
 """A concept counts as shown from this score on."""
@@ -52,10 +50,6 @@ class Judgement:
     """The image shows all concepts; None if that is unknown."""
     error: str = ""
     """Why something is unknown."""
-
-    def record(self) -> dict[str, Any]:
-        """The judgement as a JSON record."""
-        return dataclasses.asdict(self)
 
 
 def from_scores(scores: list[float | None], error: str = "") -> Judgement:
@@ -98,6 +92,32 @@ class Judge(abc.ABC):
         return ""
 
 
+class FunctionJudge(Judge):
+    """A function of an image and a question. It returns a bool, a score from 0 to 1, or None if it cannot decide."""
+
+    uses_alternatives = True
+
+    def __init__(self, spec: str | Callable[..., Any]) -> None:
+        if callable(spec):
+            self.name, self._function = getattr(spec, "__qualname__", type(spec).__name__), spec
+        else:
+            self.name, self._function = spec, load_function(spec, "judge", "name a function(image, question)")
+        self.version = source_version(self._function)
+
+    def assess(self, image: ImageToJudge) -> Judgement:
+        picture = image.load()
+        return from_scores([_score(self._function(picture, question)) for question in image.questions])
+
+
+def _score(answer: Any) -> float | None:
+    if answer is None:
+        return None
+    value = float(answer)
+    if not math.isfinite(value) or not 0 <= value <= 1:
+        raise ValueError(f"the judge returned {answer!r}, which is not a bool or a number from 0 to 1")
+    return value
+
+
 def make_judge(spec: str, *, model: str | None = None, device: str = "auto") -> Judge:
     """Make a judge from its specification.
 
@@ -113,8 +133,6 @@ def make_judge(spec: str, *, model: str | None = None, device: str = "auto") -> 
     if not sign or not kind or not rest:
         raise BadInput(f"The judge {spec!r} is not understood.", fix=f"write {SPECIFICATIONS}")
     if kind not in KINDS:
-        from recombine.pipelines.judges.function import FunctionJudge
-
         return FunctionJudge(spec)
-    module, name = KINDS[kind]
-    return getattr(importlib.import_module(module), name)(rest, model=model, device=device)
+    judges = importlib.import_module("recombine.pipelines.judges")
+    return getattr(judges, KINDS[kind])(rest, model=model, device=device)

@@ -25,27 +25,24 @@ class EndpointJudge(Judge):
             raise BadInput("The endpoint needs the name of a model.", fix="--judge-model NAME")
         self._endpoint = ChatEndpoint(url, model, KEY, attempts=ATTEMPTS, first_wait=FIRST_WAIT)
         self.name = f"openai:{base} {model}"
-        self._failed = 0
-        self._reason = ""
+        self._failed, self._reason = 0, ""
 
     def unavailable(self) -> str:
         if self._failed < GIVE_UP:
             return ""
-        url = self._endpoint.url
-        return (
-            f"{url} did not answer for {self._failed} images in a row ({self._reason}), so no more images were judged"
-        )
+        silent = f"{self._endpoint.url} did not answer for {self._failed} images in a row"
+        return f"{silent} ({self._reason}), so no more images were judged"
 
     def assess(self, image: ImageToJudge) -> Judgement:
         encoded = base64.b64encode(image.path.read_bytes()).decode()
+        picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{encoded}"}}
         scores: list[float | None] = []
-        errors = []
-        unavailable = False
+        errors, unavailable = [], False
         for question in image.questions:
+            content = [{"type": "text", "text": ASK.format(question=question.text)}, picture]
             try:
-                text = self._ask(encoded, question.text)
+                text = self._endpoint.ask([{"role": "user", "content": content}], temperature=0)
             except RequestFailed as error:
-                scores.append(None)
                 errors.append(str(error))
                 unavailable = isinstance(error, Unavailable)
                 break  # The other questions would fail too.
@@ -58,10 +55,3 @@ class EndpointJudge(Judge):
         self._failed = self._failed + 1 if unavailable else 0
         self._reason = errors[-1] if unavailable else ""
         return from_scores(scores, "; ".join(errors))
-
-    def _ask(self, encoded: str, question: str) -> str:
-        content = [
-            {"type": "text", "text": ASK.format(question=question)},
-            {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{encoded}"}},
-        ]
-        return self._endpoint.ask([{"role": "user", "content": content}], temperature=0)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from recombine.endpoints.asking import reasons
 from recombine.pipelines.folder import ImageFolder, JudgementLog
 from recombine.pipelines.judges.base import ImageToJudge, Judge, Judgement
 from recombine.pipelines.prompts.drawing import Prompt
@@ -36,12 +38,9 @@ def judge_images(
     log = JudgementLog(folder.path / "judgements" / judge.file)
     held = {} if judge.always_ask else log.read()
     images, flagged = _images(prompts, folder)
-    judgements: Judgements = {}
     inputs = {(image.prompt, image.number): _inputs(image, judge) for image in images}
-    for key, needed in inputs.items():
-        known = _known(held.get(key), needed)
-        if known is not None:
-            judgements[key] = known
+    earlier = {key: _known(held.get(key), needed) for key, needed in inputs.items()}
+    judgements: Judgements = {key: judgement for key, judgement in earlier.items() if judgement is not None}
     waiting = [image for image in images if (image.prompt, image.number) not in judgements]
     # Images that failed before come last, so that a few bad ones do not block the others.
     waiting.sort(key=lambda image: (image.prompt, image.number) in held)
@@ -63,24 +62,21 @@ def judge_images(
         failures += [judgement.error] if judgement.success is None else []
         if not judge.always_ask:
             names = {"prompt": image.prompt, "image": image.number, "judge": judge.name}
-            log.add({**names, "asked": inputs[key], **judgement.record()})
+            log.add({**names, "asked": inputs[key], **dataclasses.asdict(judgement)})
     ordered = {key: judgements[key] for key in inputs if key in judgements}
     return ordered, _notes(failures, left, flagged, len(images), judge)
 
 
 def _images(prompts: Sequence[Prompt], folder: ImageFolder) -> tuple[list[ImageToJudge], int]:
     """The images to judge, and the number of images that the pipeline's safety filter blackened."""
-    images, flagged = [], 0
-    for prompt in prompts:
-        if not folder.has(prompt.name):
-            continue
-        for number, flag in enumerate(folder.manifest(prompt.name)["flagged"]):
-            if flag:
-                flagged += 1
-                continue
-            path = folder.image(prompt.name, number)
-            images.append(ImageToJudge(prompt.name, prompt.text, number, path, prompt.questions))
-    return images, flagged
+    there = [prompt for prompt in prompts if folder.has(prompt.name)]
+    made = [(prompt, *mark) for prompt in there for mark in enumerate(folder.manifest(prompt.name)["flagged"])]
+    images = [
+        ImageToJudge(prompt.name, prompt.text, number, folder.image(prompt.name, number), prompt.questions)
+        for prompt, number, flagged in made
+        if not flagged
+    ]
+    return images, len(made) - len(images)
 
 
 def _inputs(image: ImageToJudge, judge: Judge) -> dict[str, Any]:
@@ -109,9 +105,7 @@ def _known(record: dict[str, Any] | None, inputs: dict[str, Any]) -> Judgement |
 def _notes(failures: list[str], left: int, flagged: int, images: int, judge: Judge) -> list[str]:
     notes = []
     if failures:
-        kinds = list(dict.fromkeys(failures))
-        reasons = "; ".join(kinds[:3]) + ("; and others" if len(kinds) > 3 else "")
-        notes.append(f"{len(failures)} of {images} images have no judgement: {reasons}. They are left out.")
+        notes.append(f"{len(failures)} of {images} images have no judgement: {reasons(failures)}. They are left out.")
     if left:
         notes.append(f"{left} more images were not judged and are left out: {judge.unavailable()}.")
     if (failures or left) and not judge.always_ask:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +70,6 @@ class LabelJudge(Judge):
         return Judgement(error="not labelled")
 
     def _label(self, image: ImageToJudge, concept: str, place: str = "") -> float | None:
-        for prompt in (image.prompt, image.text):
-            for slot in (place, ""):
-                labels = self._labels.get((prompt, image.number, concept, slot))
-                if labels is not None:
-                    return sum(labels) / len(labels)
-        return None
+        names = itertools.product((image.prompt, image.text), (place, ""))
+        labels = (self._labels.get((prompt, image.number, concept, slot)) for prompt, slot in names)
+        return next((sum(known) / len(known) for known in labels if known), None)

@@ -44,21 +44,15 @@ class ClipJudge(LocalJudge):
         import torch
 
         texts = [image.questions[0].prompt if image.questions else image.text]
-        alternatives = []
-        for question in image.questions:
-            alternatives.append(range(len(texts), len(texts) + len(question.alternatives)))
-            texts += question.alternatives
+        texts += [text for question in image.questions for text in question.alternatives]
         inputs = self._processor(
             text=texts, images=image.load(), return_tensors="pt", padding="max_length", truncation=True
         )
         with torch.inference_mode():
             logits = self._model(**inputs.to(self._device)).logits_per_image[0].float().cpu()
-        scores: list[float | None] = []
-        for indices in alternatives:
-            # The difference to the best alternative: positive if the concept is shown, whatever their number.
-            best = max((float(logits[index]) for index in indices), default=-float("inf"))
-            scores.append(float(torch.sigmoid(logits[0] - best)) if len(indices) else None)
-        return from_scores(scores)
+        others = logits[1:].split([len(question.alternatives) for question in image.questions])
+        # The difference to the best alternative: positive if the concept is shown, whatever their number.
+        return from_scores([float(torch.sigmoid(logits[0] - each.max())) if len(each) else None for each in others])
 
 
 def yes_or_no(text: str) -> float | None:
@@ -107,8 +101,7 @@ class VqaJudge(LocalJudge):
             text = self._processor.apply_chat_template(chat, add_generation_prompt=True)
             inputs = self._processor(images=image, text=text, return_tensors="pt")
             return inputs, inputs["input_ids"].shape[1]
-        inputs = self._processor(images=image, text=question, return_tensors="pt")
-        return inputs, 0
+        return self._processor(images=image, text=question, return_tensors="pt"), 0
 
 
 def check_judge(folder: Path) -> None:
@@ -127,10 +120,8 @@ def check_judge(folder: Path) -> None:
     check_adapter(folder, f"The judge in {folder}")
 
 
-def load_judge(folder: str | Path, classes: tuple[str, ...], device: str) -> tuple[Any, Any, str]:
+def load_judge(folder: Path, classes: tuple[str, ...], device: str) -> tuple[Any, Any, str]:
     """The model (of the first class that accepts it), its processor and the device."""
-    folder = Path(folder)
-    check_judge(folder)
     torch, _, transformers = require_diffusers()
     device = chosen_device(torch, device)
     options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import random
 import re
 from collections.abc import Iterator
@@ -24,8 +25,6 @@ VALIDATION = 3
 """The fold on which sites are chosen."""
 TEST = 4
 """The fold on which the chosen site is scored. Probes are fitted on the others."""
-PARTS = ("train", "train", "train", "validation", "test")
-"""The role of each fold."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,11 +38,6 @@ class Prompt:
     text: str
     questions: tuple[Question, ...]
     fold: int
-
-    @property
-    def part(self) -> str:
-        """train, validation or test."""
-        return PARTS[self.fold]
 
 
 def draw_prompts(name: str, given: PromptSet, number: int, seed: int) -> list[Prompt]:
@@ -60,8 +54,8 @@ def draw_prompts(name: str, given: PromptSet, number: int, seed: int) -> list[Pr
     """
     if number < 1:
         raise BadInput(f"Each set needs at least one prompt, got {number}.", fix="--prompts-per-set 100")
-    draws = random.Random(f"{seed} {name}")
-    chosen = _distinct(given, number, draws)
+    combinations = map(given.combination, _indices(given.size_of_space, number, random.Random(f"{seed} {name}")))
+    chosen = list(itertools.islice(filter(given.allowed, combinations), number))
     if not chosen:
         raise BadInput(f"The set {name} allows no combination.", fix="let fewer slots be different from each other")
     folds = spread_over_folds(numbered(given, chosen), given.places, FOLDS, np.random.default_rng([seed, 7]))
@@ -80,28 +74,10 @@ def draw_prompts(name: str, given: PromptSet, number: int, seed: int) -> list[Pr
 
 def numbered(given: PromptSet, combinations: list[Combination]) -> Int[np.ndarray, "n slot"]:
     """Combinations as numbers of values, counted over all slots. The values of a set are counted once."""
-    first: dict[str, int] = {}
-    for place in dict.fromkeys(given.places):
-        first[place] = sum(len(given.values(before)) for before in first)
-    known = {place: {value: index for index, value in enumerate(given.values(place))} for place in first}
-    return np.array(
-        [
-            [first[place] + known[place][value] for place, value in zip(given.places, combination, strict=True)]
-            for combination in combinations
-        ],
-        dtype=np.int64,
-    ).reshape(len(combinations), len(given.places))
-
-
-def _distinct(given: PromptSet, number: int, draws: random.Random) -> list[Combination]:
-    distinct: list[Combination] = []
-    for index in _indices(given.size_of_space, number, draws):
-        combination = given.combination(index)
-        if given.allowed(combination):
-            distinct.append(combination)
-        if len(distinct) == number:
-            break
-    return distinct
+    named = [(place, value) for place in dict.fromkeys(given.places) for value in given.values(place)]
+    number = {name: index for index, name in enumerate(named)}
+    rows = [[number[name] for name in zip(given.places, row, strict=True)] for row in combinations]
+    return np.array(rows, dtype=np.int64).reshape(len(combinations), len(given.places))
 
 
 def _indices(size: int, number: int, draws: random.Random) -> Iterator[int]:

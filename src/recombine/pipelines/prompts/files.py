@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -14,7 +13,6 @@ from recombine.plan.spec_file import read_document
 
 KINDS: dict[str, type[PromptSet]] = {"set": SetPrompts, "slots": SlotPrompts}
 EXAMPLE = "pets: {kind: set, concepts: [cat, dog, fox, owl], size: 2}"
-ENDINGS = (".yaml", ".yml", ".toml")
 
 
 def built_in() -> dict[str, PromptSet]:
@@ -36,7 +34,7 @@ def prompt_sets(asked: Sequence[str]) -> dict[str, PromptSet]:
     for name in asked:
         if name in known:
             new = {name: known[name]}
-        elif name.lower().endswith(ENDINGS) or Path(name).is_file():
+        elif name.lower().endswith((".yaml", ".yml", ".toml")) or Path(name).is_file():
             new = read_sets(Path(name))
         else:
             raise BadInput(
@@ -62,7 +60,7 @@ def read_sets(path: Path) -> dict[str, PromptSet]:
         if not isinstance(kind, str) or kind not in KINDS:
             document.fail((name, "kind"), f"{name} has the kind {kind!r}.", fix="write kind: set, or kind: slots")
         try:
-            sets[name] = KINDS[kind].model_validate(_lists(given))
+            sets[name] = KINDS[kind].model_validate(given)
         except ValidationError as error:
             first = error.errors()[0]
             location = (name, *first["loc"])
@@ -71,10 +69,3 @@ def read_sets(path: Path) -> dict[str, PromptSet]:
                 document.fail(location, f"{name}: {own.message}", fix=own.fix)
             document.fail(location, f"{'.'.join(map(str, location))}: {first['msg']}.", fix=f"as in {EXAMPLE}")
     return sets
-
-
-def _lists(given: Any) -> Any:
-    """Lists as tuples, at any depth."""
-    if isinstance(given, dict):
-        return {name: _lists(value) for name, value in given.items()}
-    return tuple(_lists(value) for value in given) if isinstance(given, list) else given

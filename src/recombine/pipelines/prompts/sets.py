@@ -6,7 +6,7 @@ import abc
 import dataclasses
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, field_validator
@@ -14,11 +14,6 @@ from pydantic import BaseModel, ConfigDict, field_validator
 from recombine.errors import BadInput, did_you_mean
 
 PLACEHOLDER = re.compile(r"\{\s*(?P<article>a\s+)?(?P<name>[^{}]+?)\s*\}")
-
-
-def placeholders(template: str) -> tuple[str, ...]:
-    """The names in a template, each once, in order."""
-    return tuple(dict.fromkeys(match["name"] for match in PLACEHOLDER.finditer(template)))
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
@@ -38,19 +33,18 @@ def with_article(word: str) -> str:
 
 def check_template(template: str, known: tuple[str, ...], needed: tuple[str, ...], where: str) -> None:
     """Raise `BadInput` if a placeholder is unknown, a needed one is missing, or a bracket is unmatched."""
-    used = placeholders(template)
+    used = [match["name"] for match in PLACEHOLDER.finditer(template)]
     for name in used:
         if name not in known:
             raise BadInput(
                 f"{where}: {template!r} contains {{{name}}}, which is not a known name.", fix=did_you_mean(name, known)
             )
-    missing = [name for name in needed if name not in used]
-    if missing:
+    if missing := [name for name in needed if name not in used]:
         raise BadInput(
             f"{where}: {template!r} does not contain {', '.join(missing)}.",
             fix=f"write {{{missing[0]}}} (or {{a {missing[0]}}}) where its value belongs",
         )
-    if "{" in PLACEHOLDER.sub("", template) or "}" in PLACEHOLDER.sub("", template):
+    if {"{", "}"} & set(PLACEHOLDER.sub("", template)):
         raise BadInput(f"{where}: unmatched bracket in {template!r}.", fix="write {name}")
 
 
@@ -115,6 +109,12 @@ class PromptSet(BaseModel, abc.ABC):
     def questions(self, combination: Combination) -> tuple[Question, ...]:
         """One question per concept. An image is a success if all are answered with yes."""
 
+    def _question(self, place: str, combination: Combination, index: int, text: str, others: Sequence[str]) -> Question:
+        """The question about one concept of a combination; in the alternatives, another concept is in its place."""
+        changed = [(*combination[:index], other, *combination[index + 1 :]) for other in others]
+        wrong = [other for other in changed if other != combination and self.allowed(other)][:MOST_ALTERNATIVES]
+        return Question(place, combination[index], text, self.prompt(combination), tuple(map(self.prompt, wrong)))
+
 
 class SetPrompts(PromptSet):
     """Several different concepts in one image: "an image with one cat, one dog and one fox"."""
@@ -141,9 +141,8 @@ class SetPrompts(PromptSet):
                 f"{self.size} of {len(self.concepts)} concepts: there is nothing to combine.",
                 fix="give more concepts, or a smaller size",
             )
-        check_template(self.template, ("concepts",), ("concepts",), "template")
-        check_template(self.each, ("concept",), ("concept",), "each")
-        check_template(self.question, ("concept",), ("concept",), "question")
+        for field, name in {"template": "concepts", "each": "concept", "question": "concept"}.items():
+            check_template(getattr(self, field), (name,), (name,), field)
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -158,12 +157,12 @@ class SetPrompts(PromptSet):
 
     def combination(self, number: int) -> Combination:
         # The combinatorial number system: no other combination is computed.
-        chosen, left = [], self.size
-        for index in range(len(self.concepts)):
+        chosen: list[str] = []
+        for index, concept in enumerate(self.concepts):
+            left = self.size - len(chosen)
             with_it = math.comb(len(self.concepts) - index - 1, left - 1) if left else 0
-            if left and number < with_it:
-                chosen.append(self.concepts[index])
-                left -= 1
+            if number < with_it:
+                chosen.append(concept)
             else:
                 number -= with_it
         return tuple(chosen)
@@ -173,15 +172,9 @@ class SetPrompts(PromptSet):
         return fill(self.template, {"concepts": ", ".join(texts)})
 
     def questions(self, combination: Combination) -> tuple[Question, ...]:
-        prompt = self.prompt(combination)
         others = [concept for concept in self.concepts if concept not in combination]
-        questions = []
-        for concept in combination:
-            text = fill(self.question, {"concept": concept})
-            wrong = [tuple(other if value == concept else value for value in combination) for other in others]
-            alternatives = tuple(self.prompt(other) for other in wrong[:MOST_ALTERNATIVES])
-            questions.append(Question(CONCEPTS, concept, text, prompt, alternatives))
-        return tuple(questions)
+        texts = [fill(self.question, {"concept": concept}) for concept in combination]
+        return tuple(self._question(CONCEPTS, combination, index, text, others) for index, text in enumerate(texts))
 
 
 class SlotPrompts(PromptSet):
@@ -211,12 +204,12 @@ class SlotPrompts(PromptSet):
                 fix="add a slot: with one there is nothing to combine",
             )
         check_template(self.template, names, names, "template")
+        known = [("asked", name) for name in self.asked]
+        for where, name in [*known, *(("different", name) for group in self.different for name in group)]:
+            if name not in names:
+                raise BadInput(f"{where}: there is no slot {name!r}.", fix=f"slots: {', '.join(names)}")
         for name, question in self.asked.items():
-            _known(name, names, "asked")
             check_template(question, names, (name,), f"the question of {name}")
-        for group in self.different:
-            for name in group:
-                _known(name, names, "different")
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -244,15 +237,11 @@ class SlotPrompts(PromptSet):
         return fill(self.template, dict(zip(self.slots, combination, strict=True)))
 
     def questions(self, combination: Combination) -> tuple[Question, ...]:
-        prompt = self.prompt(combination)
         named = dict(zip(self.slots, combination, strict=True))
         questions = []
-        for index, (name, value) in enumerate(named.items()):
+        for index, name in enumerate(named):
             text = fill(self.asked.get(name, f"Does the image show {{{name}}} as {name}?"), named)
-            others = [(*combination[:index], other, *combination[index + 1 :]) for other in self.slots[name]]
-            wrong = [other for other in others if other != combination and self.allowed(other)]
-            alternatives = tuple(self.prompt(other) for other in wrong[:MOST_ALTERNATIVES])
-            questions.append(Question(name, value, text, prompt, alternatives))
+            questions.append(self._question(name, combination, index, text, self.slots[name]))
         return tuple(questions)
 
 
@@ -261,12 +250,7 @@ def checked_values(given: tuple[str, ...], where: str) -> tuple[str, ...]:
     values = tuple(value.strip() for value in given)
     twice = sorted({value for value in values if values.count(value) > 1})
     if len(values) < 2 or not all(values) or twice:
-        what = f"{twice[0]!r} is there twice" if twice else f"there are {len(values)}"
-        what = "one is empty" if not all(values) else what
+        many = f"{twice[0]!r} is there twice" if twice else f"there are {len(values)}"
+        what = many if all(values) else "one is empty"
         raise BadInput(f"{where}: two or more different values are needed; {what}.", fix="change the list")
     return values
-
-
-def _known(name: str, names: tuple[str, ...], where: str) -> None:
-    if name not in names:
-        raise BadInput(f"{where}: there is no slot {name!r}.", fix=f"slots: {', '.join(names)}")

@@ -43,7 +43,7 @@ def test_the_text_of_the_best_answer_satisfies_everything_at_the_strictest_toler
     np.testing.assert_array_equal(read, problem.texts.answer.rounded(instances.answers))
     found = problem.check(instances, read)
     assert np.all(found.every == 1) and problem.tolerances == tuple(sorted(problem.tolerances))
-    assert abs(found.gap) < (1e-4 if problem.text == "digits" else 1e-3)
+    assert abs(found.gap) < 1e-3
 
 
 def test_a_question_is_recovered_from_its_text(problem, drawn):

@@ -15,6 +15,7 @@ from recombine.errors import BadInput
 from recombine.families.sequences import SequenceFamily, WrittenTeacher
 from recombine.families.vocabulary import Vocabulary
 from recombine.problems.base import Problem as Solvable
+from recombine.problems.digits import WORDS
 from recombine.problems.instances import Instances, together
 from recombine.problems.power_flow import PowerFlow
 from recombine.spaces.base import Space
@@ -49,7 +50,7 @@ class Problem(SequenceFamily):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        return Vocabulary(words=self.problem.texts.answer.words)
+        return Vocabulary(words=WORDS)
 
     @property
     def longest_prompt(self) -> int:

@@ -70,9 +70,8 @@ class Problem(Component, abc.ABC):
         ```
     """
 
-    text: Literal["digits", "pairs"] = "digits"
-    """How numbers are written. `digits`: one digit per token, with separators. `pairs`, much shorter: two digits per token,
-    without separators, and no more digits than the tolerances need."""
+    text: Literal["pairs"] = "pairs"
+    """How numbers are written: two digits per token, without separators, and no more digits than the tolerances need."""
 
     @property
     @abc.abstractmethod

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from recombine.graphs.einstein.elimination import Elimination as Elimination, eliminate as eliminate
     from recombine.graphs.frequency import (
         Frequency as Frequency,
-        MatchedFrequency as MatchedFrequency,
         count_subgraphs as count_subgraphs,
         matched_frequency as matched_frequency,
     )

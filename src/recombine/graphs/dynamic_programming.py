@@ -28,11 +28,11 @@ def _label(best: Values, entry: Values, previous: Values, beyond: Values = 0) ->
     return entry.__array_namespace__().where(previous == TAKEN, LEFT_OUT, taken)
 
 
-BEST = Operation("best sum", _best, 1, 3)
+BEST = Operation("best sum", _best)
 """From an entry, the best sum of the entries after it, and the best sum of those after its neighbour."""
-FIRST_LABEL = Operation("first label", _first_label, 2, 3)
+FIRST_LABEL = Operation("first label", _first_label)
 """From the best sum that starts at an entry, the entry, and the best sum of those after its neighbour."""
-LABEL = Operation("label", _label, 3, 4)
+LABEL = Operation("label", _label)
 """The same, with the label of the previous entry as third parent."""
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt64
 
-from recombine.errors import BadInput
 from recombine.graphs.graph import Graph
 from recombine.graphs.keys import subgraph_keys
 
@@ -54,29 +52,11 @@ def count_subgraphs(
     return Frequency(keys, np.bincount(index.ravel(), np.concatenate([np.empty(0), *times]), len(keys)))
 
 
-class MatchedFrequency(NamedTuple):
-    """The training frequency of right and wrong nodes, compared within strata that have both."""
-
-    strata: Int[np.ndarray, "stratum condition"]
-    """The common conditions of each stratum, e.g. the depth."""
-    right: Int[np.ndarray, " stratum"]
-    """The number of right nodes."""
-    wrong: Int[np.ndarray, " stratum"]
-    difference: Float[np.ndarray, " stratum"]
-    """Mean log2(1 + frequency) of right nodes less that of wrong nodes."""
-
-    @property
-    def overall(self) -> float:
-        """The difference over all strata, weighted by their precision; NaN if no stratum has both."""
-        weights = self.right * self.wrong / (self.right + self.wrong)
-        return float(np.average(self.difference, weights=weights)) if len(weights) else np.nan
-
-
 def matched_frequency(
     counts: Int[np.ndarray, " node"] | Float[np.ndarray, " node"],
     right: Bool[np.ndarray, " node"],
     *conditions: Int[np.ndarray, " node"],
-) -> MatchedFrequency:
+) -> float:
     """Compare the frequency of right and wrong nodes that agree in all conditions.
 
     Deep nodes are rarer and harder, so that without matching, frequency would always seem to matter. The weights are those
@@ -88,12 +68,8 @@ def matched_frequency(
         *conditions: What to match on; at least the depth.
 
     Returns:
-        The difference in each stratum.
+        Mean log2(1 + frequency) of right nodes less that of wrong nodes, over the strata that have both; NaN if none has.
     """
-    if not conditions:
-        raise BadInput(
-            "Frequencies can only be compared between matched nodes.", fix="give at least the depth of each node"
-        )
     strata, member = np.unique(np.stack(conditions, axis=1), axis=0, return_inverse=True)
     member = member.ravel()
     log = np.log2(1.0 + counts)
@@ -103,6 +79,5 @@ def matched_frequency(
     )
     both = np.all(number > 0, axis=0)
     means = total[:, both] / number[:, both]
-    return MatchedFrequency(
-        strata[both], number[0, both].astype(np.int64), number[1, both].astype(np.int64), means[0] - means[1]
-    )
+    weights = number[0, both] * number[1, both] / number[:, both].sum(axis=0)
+    return float(np.average(means[0] - means[1], weights=weights)) if len(weights) else np.nan

@@ -8,9 +8,7 @@ import numpy as np
 from jaxtyping import Int, UInt64
 
 from recombine.graphs.graph import Graph, inputs_of
-
-FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-"""The multipliers of the finaliser of SplitMix64, which mixes all bits."""
+from recombine.spaces.rows import mixed
 
 
 def subgraph_keys(
@@ -33,7 +31,7 @@ def subgraph_keys(
     given = inputs_of(graph, inputs)
     rows = given.reshape(-1, len(graph.inputs)).astype(np.uint64)
     keys = np.zeros((len(rows), len(graph)), np.uint64)
-    keys[:, graph.inputs] = _mixed(rows ^ _named("input"))
+    keys[:, graph.inputs] = mixed(rows ^ _named("input"))
     for index in graph.steps:
         operation = graph.nodes[index].operation
         assert operation is not None
@@ -42,18 +40,10 @@ def subgraph_keys(
             parents = np.sort(parents, axis=1)
         key = np.full(len(rows), _named(f"{operation.name} of {parents.shape[1]}"))
         for parent in range(parents.shape[1]):
-            key = _mixed(key ^ parents[:, parent])
+            key = mixed(key ^ parents[:, parent])
         keys[:, index] = key
     return keys.reshape(*given.shape[:-1], len(graph))
 
 
 def _named(word: str) -> np.uint64:
     return np.frombuffer(hashlib.blake2b(word.encode(), digest_size=8).digest(), "<u8")[0].astype(np.uint64)
-
-
-def _mixed(bits: UInt64[np.ndarray, "*shape"]) -> UInt64[np.ndarray, "*shape"]:
-    """Mix bits by a bijection, so that similar values become very different."""
-    with np.errstate(over="ignore"):
-        bits = (bits ^ (bits >> np.uint64(30))) * FIRST
-        bits = (bits ^ (bits >> np.uint64(27))) * SECOND
-        return bits ^ (bits >> np.uint64(31))

@@ -28,11 +28,11 @@ def _joined(*parts: Values) -> Values:
     return functools.reduce(lambda number, part: 10 * number + part, parts)
 
 
-TIMES = Operation("digit product", operator.mul, 2, 2, commutative=True)
-SUM = Operation("sum", _sum, 2, None, commutative=True)
-REMAINDER = Operation("mod 10", lambda value: value % 10, 1, 1)
-CARRY = Operation("carry", lambda value: value // 10, 1, 1)
-JOIN = Operation("concatenate", _joined, 1, None)
+TIMES = Operation("digit product", operator.mul, commutative=True)
+SUM = Operation("sum", _sum, commutative=True)
+REMAINDER = Operation("mod 10", lambda value: value % 10)
+CARRY = Operation("carry", lambda value: value // 10)
+JOIN = Operation("concatenate", _joined)
 
 
 def multiplication_graph(left: str | int, right: str | int) -> Graph:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from recombine.errors import BadInput
 from recombine.graphs.graph import Graph, evaluate
 
 MISSING = int(np.iinfo(np.int64).min)
@@ -60,12 +59,6 @@ class Scratchpad:
     graph: Graph
     spellings: tuple[Spelling, ...]
     """One spelling per step."""
-
-    def __post_init__(self) -> None:
-        if len(self.spellings) != len(self.graph.steps):
-            raise BadInput(
-                f"The graph has {len(self.graph.steps)} steps, but there are {len(self.spellings)} spellings."
-            )
 
     @property
     def length(self) -> int:

@@ -110,4 +110,4 @@ def frequency_of_right(shapes: list[Shape], frequency: Frequency) -> float:
     # Strata whose steps never occur in training cannot be compared.
     stratum = np.unique(np.stack(matched), axis=1, return_inverse=True)[1].ravel()
     kept = np.bincount(stratum, times)[stratum] > 0
-    return matched_frequency(times[kept], right[kept].astype(bool), *(value[kept] for value in matched)).overall
+    return matched_frequency(times[kept], right[kept].astype(bool), *(value[kept] for value in matched))

@@ -15,8 +15,7 @@ from jaxtyping import Int
 
 from recombine.errors import BadInput, did_you_mean
 from recombine.plan.wording import no_file
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 
 ENDINGS = (".csv", ".tsv", ".json", ".jsonl")
 PART = "part_"

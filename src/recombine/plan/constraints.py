@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from recombine.errors import BadInput
 from recombine.plan.expressions import All, Expression, Has, Not, parse
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 from recombine.supports.covering import Forbidden
 from recombine.supports.covering.constraints import Rules
 

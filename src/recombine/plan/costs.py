@@ -11,8 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from recombine.errors import BadInput, did_you_mean
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 from recombine.spaces.rows import Rows
 
 CostKind = Literal["one", "levels", "changes"]

@@ -10,8 +10,7 @@ from typing import NoReturn
 
 from recombine.errors import BadInput, did_you_mean
 from recombine.plain import plain
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 
 DEEPEST = 60
 """The deepest nesting of parentheses, `not` and `if`."""

@@ -11,8 +11,7 @@ from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
 from recombine.plan.costs import Costs
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 from recombine.spaces.rows import Rows
 
 MOST = 20_000_000

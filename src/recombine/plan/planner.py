@@ -18,8 +18,7 @@ from recombine.plan.collected import as_names, as_rows, header, read_collected
 from recombine.plan.constraints import compile_constraints, require as compile_requirement
 from recombine.plan.costs import make_costs
 from recombine.plan.wording import amount, certificate_rows, interactions_of
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 from recombine.spaces.rows import first_of_each
 from recombine.supports.certificate import Certificate, certify
 from recombine.supports.covering import Forbidden, allowed

@@ -10,8 +10,7 @@ from pydantic import Field, NonNegativeFloat, PositiveInt
 
 from recombine.errors import BadInput
 from recombine.language.drawn import LEVELS, DrawnLanguage, Texts
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 from recombine.spaces.rows import Rows, RowSet, row_keys
 from recombine.supports.base import SupportKind
 from recombine.supports.listed import Listed

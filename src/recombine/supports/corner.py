@@ -10,8 +10,7 @@ import numpy as np
 from pydantic import NonNegativeInt
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 from recombine.spaces.rows import Rows
 from recombine.supports.certificate import Promise, whole
 from recombine.supports.listed.fixed_list import FixedList

@@ -11,9 +11,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
+from recombine.spaces import Space, SubsetSpace
 from recombine.spaces.rows import Rows
-from recombine.spaces.subset import SubsetSpace
 from recombine.spaces.subspace import interchangeable, subspace, subspace_size, undefined
 from recombine.supports.base import Sampler, Support, SupportKind
 from recombine.supports.certificate import Promise

@@ -10,8 +10,7 @@ from jaxtyping import Array, Bool, Int
 from pydantic import Field, PositiveInt
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 from recombine.spaces.rows import Rows
 from recombine.supports.base import SupportKind
 from recombine.supports.listed import Listed

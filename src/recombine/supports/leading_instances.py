@@ -9,8 +9,7 @@ from jaxtyping import Bool, Int
 from pydantic import Field, PositiveInt
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.instances import InstanceSpace
+from recombine.spaces import InstanceSpace, Space
 from recombine.supports.base import SupportKind
 from recombine.supports.listed import Listed
 

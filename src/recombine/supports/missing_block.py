@@ -14,8 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 from pydantic import PositiveInt, field_validator, model_validator
 
 from recombine.errors import BadInput, did_you_mean
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 from recombine.spaces.rows import Rows
 from recombine.spaces.subspace import interchangeable, subspace
 from recombine.supports.base import Sampler, Support, SupportKind

@@ -11,10 +11,8 @@ from jaxtyping import Array, Bool, Float, Int
 from pydantic import NonNegativeInt
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space, SubsetSpace
 from recombine.spaces.rows import Rows
-from recombine.spaces.subset import SubsetSpace
 from recombine.spaces.subspace import interchangeable, subspace, undefined
 from recombine.supports.base import Sampler, Support, SupportKind
 from recombine.supports.certificate import Promise

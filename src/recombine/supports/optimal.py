@@ -10,9 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
+from recombine.spaces import Space, SubsetSpace
 from recombine.spaces.rows import Rows
-from recombine.spaces.subset import SubsetSpace
 from recombine.spaces.subspace import undefined
 from recombine.supports.listed.drawing import Keep, distinct_rows
 from recombine.supports.listed.random_list import NumberOrShare, widened

@@ -9,10 +9,8 @@ from jaxtyping import Array, Int
 from pydantic import PositiveInt
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space, SubsetSpace
 from recombine.spaces.rows import Rows
-from recombine.spaces.subset import SubsetSpace
 from recombine.spaces.subspace import interchangeable, relabelled, subspace, subspace_size, undefined
 from recombine.supports.base import SupportKind
 from recombine.supports.listed import Listed

@@ -7,8 +7,7 @@ from typing import Literal
 from pydantic import PositiveInt
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.subset import SubsetSpace
+from recombine.spaces import Space, SubsetSpace
 from recombine.supports.listed.random_list import NumberOrShare
 
 

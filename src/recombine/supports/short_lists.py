@@ -9,8 +9,7 @@ from jaxtyping import Int
 from pydantic import Field, PositiveInt
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.lists import ListSpace
+from recombine.spaces import ListSpace, Space
 from recombine.supports.base import SupportKind
 from recombine.supports.listed import Listed
 from recombine.supports.listed.drawing import PERMUTED, distinct_numbers

@@ -10,8 +10,7 @@ from jaxtyping import Int
 from pydantic import Field, PositiveInt
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.number_pairs import NumberPairs
+from recombine.spaces import NumberPairs, Space
 from recombine.supports.base import SupportKind
 from recombine.supports.listed import Listed
 from recombine.supports.listed.drawing import PERMUTED, distinct_numbers

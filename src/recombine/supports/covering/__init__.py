@@ -16,10 +16,8 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space, SubsetSpace
 from recombine.spaces.rows import Rows, RowSet
-from recombine.spaces.subset import SubsetSpace
 from recombine.spaces.subspace import undefined
 from recombine.supports.covering.builder import Builder
 from recombine.supports.covering.constraints import Forbidden, Rules, Unsatisfiable

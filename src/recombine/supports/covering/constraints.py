@@ -10,10 +10,8 @@ import numpy as np
 from jaxtyping import Bool, Int, Int8
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space, SubsetSpace
 from recombine.spaces.rows import Rows
-from recombine.spaces.subset import SubsetSpace
 
 OPEN, IN, OUT = 0, 1, 2
 """The state of a constituent in a partial combination: undecided, present or absent."""

@@ -8,8 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 from jaxtyping import Int, Int32
 
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 from recombine.spaces.rows import Rows
 from recombine.supports.covering.constraints import Rules
 from recombine.supports.covering.tally import Tally, choices

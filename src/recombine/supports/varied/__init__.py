@@ -13,8 +13,7 @@ import numpy as np
 from jaxtyping import Int
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 from recombine.spaces.rows import RowSet
 from recombine.supports.covering.walk import walk
 from recombine.supports.listed import Listed

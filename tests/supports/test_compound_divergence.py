@@ -79,7 +79,7 @@ def test_impossible_splits_are_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(compound_divergence, "STEPS", 20)
     with pytest.raises(BadInput, match="more than the 20910 commands"):
         CompoundDivergence(train=20_000, test=2_000).check(SCAN)
-    with pytest.raises(BadInput, match="needs the space of SCAN"):
+    with pytest.raises(BadInput, match="not defined for a space of kind"):
         CompoundDivergence().draw(SubsetSpace(modules=5, max_active=2), 0)
     with pytest.raises(BadInput, match="atom divergence of at most 1e-09"):
         CompoundDivergence(train=900, test=2, atom_limit=1e-9).draw(SCAN, 0)

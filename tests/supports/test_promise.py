@@ -148,7 +148,7 @@ def test_which_kinds_exist(paper: SubsetSpace, huge: SubsetSpace):
 @pytest.mark.parametrize(
     ("kind", "space", "message"),
     [
-        (Corner(), SPACES[0], r"needs a product space.*\n.*exist here: balanced, by-size, disconnected"),
+        (Corner(), SPACES[0], r"corner is not defined for a space of kind .subset.*\n.*exist here: balanced, by-size, disconnected"),
         (Random(), SPACES[5], r"never connect two constituents.*\n.*require_connected=false; choose a larger space"),
         (Disconnected(), SubsetSpace(modules=4, max_active=3, min_active=3), r"two groups would have no combination.*\n.*exist"),
         (Disconnected(groups="published"), SPACES[1], r"two groups would have no combination"),

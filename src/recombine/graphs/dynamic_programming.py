@@ -8,8 +8,6 @@ from recombine.errors import BadInput
 from recombine.graphs.graph import Graph, Node, Operation, Values
 from recombine.graphs.scratchpad import NUMBER, Scratchpad
 
-ENTRIES = range(-5, 6)
-"""The range of entries in the literature."""
 TAKEN, LEFT_OUT = 1, 2
 """The labels of entries."""
 

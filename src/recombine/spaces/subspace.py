@@ -12,6 +12,9 @@ from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
 
+WITH_SUBSPACES = (SubsetSpace, ProductSpace)
+"""The kinds of space for which subspaces are defined."""
+
 
 def subspace(
     space: Space, parts: Iterable[int] | np.ndarray
@@ -56,10 +59,3 @@ def interchangeable(space: Space) -> list[Int[np.ndarray, " n"]]:
     """Groups of interchangeable constituents: all modules, or the values of each factor."""
     every = np.arange(space.width)
     return np.split(every, space.offsets[1:]) if isinstance(space, ProductSpace) else [every]
-
-
-def undefined(kind: str, space: Space) -> BadInput | None:
-    """The error of a kind that is defined only for subsets and products, in any other space; None in these two."""
-    if isinstance(space, (SubsetSpace, ProductSpace)):
-        return None
-    return BadInput(f"{kind} is not defined for a space of kind {space.kind!r}.")

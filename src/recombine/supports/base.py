@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import equinox as eqx
 import numpy as np
@@ -108,13 +108,26 @@ class Support(abc.ABC):
 class SupportKind(Component, abc.ABC):
     """The configuration of a support: which combinations training sees."""
 
+    defined_on: ClassVar[tuple[type[Space], ...]] = (Space,)
+    """The spaces for which this kind is defined."""
+
     def obstacle(self, space: Space) -> BadInput | None:
-        """The reason why no support of this kind exists for this space, whatever its number of combinations."""
+        """The reason why no support of this kind exists for a space of `defined_on`, whatever its number of combinations."""
         return None
+
+    def prevented(self, space: Space) -> BadInput | None:
+        """The obstacle, or that this kind is not defined for such a space."""
+        if isinstance(space, self.defined_on):
+            return self.obstacle(space)
+        kinds_of_space = [known.model_fields["kind"].default for known in self.defined_on]
+        return BadInput(
+            f"{self.kind} is not defined for a space of kind {space.kind!r}.",
+            fix=f"space={' or space='.join(kinds_of_space)}",
+        )
 
     def check(self, space: Space) -> None:
         """Raise BadInput if no such support exists for this space, and name those that do. Nothing is drawn."""
-        error = self.obstacle(space)
+        error = self.prevented(space)
         if error is not None:
             fix = instead(space) if error.fix is None else f"{error.fix}; {instead(space)}"
             raise BadInput(error.message, fix=fix)
@@ -156,7 +169,7 @@ def _exists(kind: str, space: Space) -> bool:
         try:
             # The obstacle comes first: `check` calls `existing` where there is one, without end.
             support = component(**settings)
-            if support.obstacle(space) is None:
+            if support.prevented(space) is None:
                 support.check(space)
                 return True
         except ValueError:  # Some settings have no default, or the support does not exist with these.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import NonNegativeInt
@@ -23,15 +23,14 @@ class Corner(FixedList):
     differs from the corner in three factors then differs from every training combination in at least two.
     """
 
-    too_long: ClassVar[str] = "choose a smaller reach"
+    too_long = "choose a smaller reach"
 
     kind: Literal["corner"] = "corner"
+    defined_on = (ProductSpace,)
     reach: NonNegativeInt = 1
     """The most factors that differ from the corner."""
 
     def obstacle(self, space: Space) -> BadInput | None:
-        if not isinstance(space, ProductSpace):
-            return BadInput("A corner needs a product space.", fix="choose another support, or a product space")
         if not self.reach:
             return BadInput("reach=0 trains on a single combination.", fix="reach=1")
         if self.reach >= space.slots:

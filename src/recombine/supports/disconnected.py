@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 from recombine.errors import BadInput
 from recombine.spaces import Space, SubsetSpace
 from recombine.spaces.rows import Rows
-from recombine.spaces.subspace import interchangeable, subspace, subspace_size, undefined
+from recombine.spaces.subspace import WITH_SUBSPACES, interchangeable, subspace, subspace_size
 from recombine.supports.base import Sampler, Support, SupportKind
 from recombine.supports.certificate import Promise
 
@@ -94,6 +94,7 @@ class Disconnected(SupportKind):
     """
 
     kind: Literal["disconnected"] = "disconnected"
+    defined_on = WITH_SUBSPACES
     groups: Literal["halves", "published"] = "halves"
     """Half of the constituents in each group, or one constituent against all others, as in the published code."""
 
@@ -108,9 +109,6 @@ class Disconnected(SupportKind):
         return first, subspace_size(space, np.concatenate([parts[count:] for parts, count in cut]))
 
     def obstacle(self, space: Space) -> BadInput | None:
-        wrong = undefined(self.kind, space)
-        if wrong is not None:
-            return wrong
         sizes = self._sizes(space)
         if not all(sizes):
             what = (

@@ -13,7 +13,7 @@ from pydantic import NonNegativeInt
 from recombine.errors import BadInput
 from recombine.spaces import ProductSpace, Space, SubsetSpace
 from recombine.spaces.rows import Rows
-from recombine.spaces.subspace import interchangeable, subspace, undefined
+from recombine.spaces.subspace import WITH_SUBSPACES, interchangeable, subspace
 from recombine.supports.base import Sampler, Support, SupportKind
 from recombine.supports.certificate import Promise
 
@@ -60,13 +60,11 @@ class MissingPart(SupportKind):
     """All combinations without constituent `part`. By default the replicate's seed picks it."""
 
     kind: Literal["missing-part"] = "missing-part"
+    defined_on = WITH_SUBSPACES
     part: NonNegativeInt | None = None
     """The number of the constituent that never occurs in training."""
 
     def obstacle(self, space: Space) -> BadInput | None:
-        wrong = undefined(self.kind, space)
-        if wrong is not None:
-            return wrong
         return next(filter(None, (_obstacle(space, part) for part in self._candidates(space))), None)
 
     def _candidates(self, space: Space) -> tuple[int, ...]:

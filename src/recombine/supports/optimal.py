@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int
 from recombine.errors import BadInput
 from recombine.spaces import Space, SubsetSpace
 from recombine.spaces.rows import Rows
-from recombine.spaces.subspace import undefined
+from recombine.spaces.subspace import WITH_SUBSPACES
 from recombine.supports.listed.drawing import Keep, distinct_rows
 from recombine.supports.listed.random_list import NumberOrShare, widened
 
@@ -34,13 +34,12 @@ class Optimal(NumberOrShare):
     """
 
     kind: Literal["optimal"] = "optimal"
+    defined_on = WITH_SUBSPACES
     criterion: Criterion = "d"
     require_connected: bool = False
     """By default the list is not redrawn, because the criterion itself is compared."""
 
     def obstacle(self, space: Space) -> BadInput | None:
-        if (wrong := undefined(self.kind, space)) is not None:
-            return wrong
         if space.slots == 1:
             return BadInput("Combinations of one constituent have no pairs, so none is better than another.")
         return super().obstacle(space)

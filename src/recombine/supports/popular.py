@@ -11,7 +11,7 @@ from pydantic import PositiveInt
 from recombine.errors import BadInput
 from recombine.spaces import ProductSpace, Space, SubsetSpace
 from recombine.spaces.rows import Rows
-from recombine.spaces.subspace import interchangeable, relabelled, subspace, subspace_size, undefined
+from recombine.spaces.subspace import WITH_SUBSPACES, interchangeable, relabelled, subspace, subspace_size
 from recombine.supports.base import SupportKind
 from recombine.supports.listed import Listed
 from recombine.supports.listed.drawing import SMALL, Keep, distinct_rows, require, shuffled
@@ -27,6 +27,7 @@ class Popular(RandomList):
     """
 
     kind: Literal["popular"] = "popular"
+    defined_on = WITH_SUBSPACES
     parts: PositiveInt = 2
     """The number of popular constituents."""
     number: PositiveInt | None = None
@@ -34,9 +35,6 @@ class Popular(RandomList):
     trained on, and the reserve has only combinations without one."""
 
     def obstacle(self, space: Space) -> BadInput | None:
-        wrong = undefined(self.kind, space)
-        if wrong is not None:
-            return wrong
         if sum(len(values) > 1 for values in interchangeable(space)) < 2 and isinstance(space, ProductSpace):
             return BadInput("Popular values must come from two factors, but fewer than two have several values.")
         if space.slots < 2:

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Int
 from recombine.errors import BadInput
 from recombine.spaces import ProductSpace, Space, SubsetSpace
 from recombine.spaces.rows import Rows, RowSet
-from recombine.spaces.subspace import undefined
+from recombine.spaces.subspace import WITH_SUBSPACES
 from recombine.supports.covering.builder import Builder
 from recombine.supports.covering.constraints import Forbidden, Rules, Unsatisfiable
 from recombine.supports.covering.feasible import coverable
@@ -85,9 +85,8 @@ def cover(
         cover(ProductSpace(factors=dict.fromkeys("abcd", 3)), strength=2).rows  # 9 rows cover all 54 pairs
         ```
     """
-    error = undefined("A covering design", space)
-    if error is not None:
-        raise error
+    if not isinstance(space, WITH_SUBSPACES):
+        raise BadInput(f"A covering design is not defined for a space of kind {space.kind!r}.")
     space._require_strength(strength)
     if number is not None and number < 0:
         raise BadInput(f"number={number}: a design cannot have fewer than 0 combinations.")

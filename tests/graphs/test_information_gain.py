@@ -7,8 +7,7 @@ from scipy import stats
 from sklearn.metrics import mutual_info_score
 
 from recombine.errors import BadInput
-from recombine.graphs.information_gain import entropy, relative_information_gain
-from recombine.graphs.multiplication import digit_table
+from recombine.graphs.multiplication import digit_table, entropy, relative_information_gain
 
 
 def test_the_exact_values_of_two_by_two_digits():

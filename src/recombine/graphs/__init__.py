@@ -33,12 +33,12 @@ if TYPE_CHECKING:
         matched_frequency as matched_frequency,
     )
     from recombine.graphs.graph import Graph as Graph, Node as Node, Operation as Operation, evaluate as evaluate
-    from recombine.graphs.information_gain import relative_information_gain as relative_information_gain
     from recombine.graphs.keys import subgraph_keys as subgraph_keys
     from recombine.graphs.labels import LABELS as LABELS, node_labels as node_labels
     from recombine.graphs.multiplication import (
         digit_gains as digit_gains,
         multiplication_graph as multiplication_graph,
         multiplication_scratchpad as multiplication_scratchpad,
+        relative_information_gain as relative_information_gain,
     )
     from recombine.graphs.scratchpad import Scratchpad as Scratchpad, digits as digits

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from jaxtyping import Int
 
@@ -11,8 +9,7 @@ from recombine.errors import BadInput
 from recombine.graphs.graph import Graph, applied, evaluate
 from recombine.graphs.scratchpad import MISSING
 
-Label = Literal["correct", "restoration", "propagation", "local"]
-LABELS: tuple[Label, ...] = ("correct", "restoration", "propagation", "local")
+LABELS = ("correct", "restoration", "propagation", "local")
 """`correct`: the value is right and all parents are correct. `restoration`: it is right, but some parent is not correct.
 `propagation`: it is wrong, but follows from the stated values of its parents. `local`: it is wrong otherwise."""
 CORRECT, RESTORATION, PROPAGATION, LOCAL = range(4)

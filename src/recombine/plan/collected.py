@@ -51,21 +51,9 @@ def read_collected(path: Path, space: Space) -> Rows:
 
 
 def as_rows(given: Sequence[Any], space: Space, where: str = "collected") -> Rows:
-    """Turn combinations into rows.
+    """Turn combinations into rows: lists of levels in the order of the factors, mappings from factors to levels, or modules.
 
-    Args:
-        given: Each combination as a list of levels in the order of the factors, as a mapping from factors to levels, or
-            for subsets as a list of modules.
-        space: The space of all combinations.
-        where: The source of the combinations, for error messages.
-
-    Returns:
-        One row per combination.
-
-    Example:
-        ```python
-        as_rows([["red", "dog"], {"colour": "blue", "object": "cat"}], space)
-        ```
+    `where` is the source of the combinations, for error messages.
     """
     return _stacked(space, ((f"{where}, number {index}", item) for index, item in enumerate(given, 1)))
 

@@ -15,7 +15,7 @@ from recombine._show import shorten
 from recombine.errors import BadInput
 from recombine.plan.choosing import Choice, Problem, Progress, Rows, choose, shortfall
 from recombine.plan.collected import as_names, as_rows, header, read_collected
-from recombine.plan.constraints import compile_constraints, require as compile_requirement
+from recombine.plan.constraints import compile_constraints, compiled
 from recombine.plan.costs import make_costs
 from recombine.plan.wording import amount, certificate_rows, interactions_of
 from recombine.spaces import ProductSpace, Space
@@ -144,7 +144,7 @@ def make_plan(
     rows = _as_rows(space, collected)
     forbidden = compile_constraints(forbid, require, space)
     problem = Problem(
-        include=tuple(tuple(compile_requirement(text, space)) for text in include),
+        include=tuple(tuple(compiled(text, space, hold=False)) for text in include),
         costs=make_costs(space, cost, costs),
         space=space,
         collected=_checked_rows(space, rows, forbidden, notes),

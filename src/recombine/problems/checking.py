@@ -37,8 +37,6 @@ class Check:
     tolerances: Float[np.ndarray, " tolerance"]
     by_type: dict[str, Float[np.ndarray, " tolerance"]]
     """The share of the constraints of a type that hold, over all instances."""
-    whole_by_type: dict[str, Float[np.ndarray, " tolerance"]]
-    """The share of instances in which all constraints of a type hold."""
     total: Float[np.ndarray, " tolerance"]
     """The share of all constraints that hold. It depends on the number of each type, including easy ones."""
     every: Float[np.ndarray, " tolerance"]
@@ -87,7 +85,6 @@ def check(
     return Check(
         tolerances=limits,
         by_type={name: held.mean(axis=(1, 2)) for name, held in holds.items()},
-        whole_by_type={name: held.all(axis=2).mean(axis=1) for name, held in holds.items()},
         total=each.mean(axis=(1, 2)),
         every=every.mean(axis=1),
         gap=_mean(gaps, ~malformed),

@@ -19,11 +19,9 @@ WITH_SUBSPACES = (SubsetSpace, ProductSpace)
 def subspace(
     space: Space, parts: Iterable[int] | np.ndarray
 ) -> tuple[Space, Int[np.ndarray, " smaller_width_and_pad"]] | None:
-    """The space of combinations that use only these constituents.
+    """The space of combinations that use only these constituents; None if no combination is left.
 
-    Returns:
-        The smaller space, and the number in the larger space of each of its constituents (last: of its pad). None if no
-        combination is left.
+    With it comes the number in the larger space of each of its constituents (last: of its pad).
     """
     kept = sorted({int(part) for part in parts})
     labels = np.array([*kept, space.width], np.int32)

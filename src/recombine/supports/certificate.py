@@ -141,15 +141,9 @@ def _balanced(space: Space, usage: Float[np.ndarray, " width"], size: int) -> bo
 
 
 def certify(support: Support, strengths: tuple[int, ...] = (1, 2, 3), seed: int = 0) -> Certificate:
-    """Compute the certificate of a support.
+    """Compute the certificate of a support. Strengths that no combination has are left out.
 
-    Args:
-        support: The drawn support.
-        strengths: The sizes of interactions whose coverage is computed. Sizes that no combination has are left out.
-        seed: The seed of the sample, where there are too many interactions to check all.
-
-    Returns:
-        The certificate.
+    The seed is that of the sample, where there are too many interactions to check all.
     """
     if any(strength < 1 for strength in strengths):
         raise BadInput(f"strengths={strengths}: a strength is at least 1.", fix="give strengths from 1 on")

@@ -99,15 +99,6 @@ def different_puzzles(houses: int, attributes: int, number: int, names: int) -> 
     """Draw puzzles of which no two are equal up to names, and solve each under several names.
 
     Puzzles with more clues than things are left out, so that the length of questions is bounded.
-
-    Args:
-        houses: The number of houses.
-        attributes: The number of attributes.
-        number: The number of puzzles.
-        names: The number of renamings of each.
-
-    Returns:
-        The solved renamings of each puzzle.
     """
     by_key: dict[str, tuple[Elimination, ...]] = {}
     for seed in range(ATTEMPTS * number):

@@ -70,15 +70,9 @@ def compound_counts(used: Usage) -> Float[np.ndarray, " compounds"]:
 
 
 def divergence(p: Float[np.ndarray, " n"], q: Float[np.ndarray, " n"], alpha: float) -> float:
-    """1 minus the Chernoff coefficient, the sum of p^alpha q^(1 - alpha).
+    """1 minus the Chernoff coefficient, the sum of p^alpha q^(1 - alpha), of two lists of frequencies or counts.
 
-    Args:
-        p: Frequencies or counts, which are divided by their sum.
-        q: The same for the second list.
-        alpha: The weight of the first list, between 0 and 1.
-
-    Returns:
-        0 if both are equal, 1 if they have nothing in common.
+    0 if both are equal, 1 if they have nothing in common.
     """
     if not 0 < alpha < 1:
         raise BadInput(f"alpha={alpha} is not between 0 and 1.", fix="0.5 for atoms, 0.1 for compounds")

@@ -42,20 +42,11 @@ def walk(
     forbidden: Sequence[Forbidden] = (),
     spread: bool = False,
 ) -> Iterator[Row]:
-    """The combinations after `start`, until no step of up to `strength` changes covers anything new.
+    """The combinations after `start`, each once, until no step of up to `strength` changes covers anything new.
 
-    Args:
-        space: The product space.
-        start: The last combination of `already`, or the first of the walk.
-        strength: The size of the interactions to cover.
-        already: Rows whose interactions count as covered.
-        avoid: Rows that the walk must not visit.
-        forbidden: Partial combinations that no row may have.
-        spread: Change the factors in turn. By default one factor takes all its levels before the next one does, which
-            needs the fewest changes for full coverage; use `spread` where the walk ends before that.
-
-    Returns:
-        An iterator of rows, each visited once.
+    The interactions of the rows `already` count as covered; the rows `avoid` are not visited. By default one factor takes
+    all its levels before the next one does, which needs the fewest changes for full coverage. With `spread` the factors
+    change in turn: use it where the walk ends before that.
     """
     steps = _Steps(space, strength, forbidden, spread)
     for row in already:

@@ -13,8 +13,6 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt8, UInt32
 from scipy import sparse
 
-from recombine import _html
-from recombine._show import shorten
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.rows import Rows, RowSet, membership
@@ -22,10 +20,6 @@ from recombine.supports.base import Sampler, Support
 
 BLOCK = 2**24
 """The number of bytes that a search for interactions works on at a time."""
-
-
-SHOWN = 5
-"""The number of combinations that a notebook shows."""
 
 
 class ListedSampler(Sampler):
@@ -112,15 +106,6 @@ class Listed(Support):
         shares = np.repeat(self.shares, np.diff(members.indptr))
         weighted = sparse.csr_array((shares, members.indices, members.indptr), shape=members.shape)
         return (members.T @ weighted).toarray()
-
-    def _repr_html_(self) -> str:
-        shown = zip(self.rows[:SHOWN], self.shares[:SHOWN], strict=True)
-        examples = [(shorten(self.space.name(row)), f"{share:.3g}") for row, share in shown]
-        return _html.card(
-            type(self).__name__,
-            _html.table(("", ""), self._facts()),
-            _html.table(("training combination", "share"), examples),
-        )
 
     def covers(self, interactions: Int[np.ndarray, "n strength"]) -> Bool[np.ndarray, " n"]:
         missing = np.arange(len(interactions))

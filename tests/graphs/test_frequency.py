@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from recombine.graphs.dynamic_programming import maximum_sum_graph
-from recombine.graphs.frequency import count_subgraphs, matched_frequency
-from recombine.graphs.keys import subgraph_keys
+from recombine.graphs.frequency import count_subgraphs, matched_frequency, subgraph_keys
 from recombine.graphs.multiplication import multiplication_graph
 
 

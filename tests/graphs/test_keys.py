@@ -6,8 +6,8 @@ import networkx as nx
 import numpy as np
 from hypothesis import given, settings, strategies as st
 
+from recombine.graphs.frequency import subgraph_keys
 from recombine.graphs.graph import Graph, Node
-from recombine.graphs.keys import subgraph_keys
 
 
 def written_out(graph, place):

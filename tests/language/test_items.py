@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from recombine.errors import BadInput
-from recombine.language import tasks as of
+from recombine.language import items as of
 from recombine.language.items import LEVELS, TASKS, make_items
 from recombine.language.words import english
 

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
         Frequency as Frequency,
         count_subgraphs as count_subgraphs,
         matched_frequency as matched_frequency,
+        subgraph_keys as subgraph_keys,
     )
     from recombine.graphs.graph import Graph as Graph, Node as Node, Operation as Operation, evaluate as evaluate
-    from recombine.graphs.keys import subgraph_keys as subgraph_keys
     from recombine.graphs.labels import LABELS as LABELS, node_labels as node_labels
     from recombine.graphs.multiplication import (
         digit_gains as digit_gains,

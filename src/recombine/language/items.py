@@ -7,13 +7,39 @@ import functools
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 
 from recombine.errors import BadInput, did_you_mean
-from recombine.language import tasks as of
-from recombine.language.tasks import ALPHABET, DECODE, ENCODE, FUNCTIONS, LETTERS, PLACES, SHIFTS, VARIANTS, Variant
 from recombine.language.words import english
+
+Variant = Literal["common", "rare"]
+VARIANTS: tuple[Variant, ...] = ("common", "rare")
+DECODE, ENCODE = "decode", "encode"
+"""In `encode` the varied text is the input, in all other tasks it is the answer."""
+SHIFTS = {"common": 13, "rare": 12}
+"""The shifts of the cipher. The first is frequent on the internet, the second is not."""
+FUNCTIONS = {"common": (9, 32), "rare": (7, 31)}
+"""The functions x * a/5 + b: Celsius to Fahrenheit, and one without a use."""
+ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+LETTERS = {"common": 0, "rare": 1}
+PLACES = {"common": "first", "rare": "second"}
+"""The index, and its name, of the letter of each word that goes into an acronym."""
+
+CIPHER = (
+    "In the shift cipher rot-{shift} every letter of a message is replaced by the letter {shift} places further on in "
+    "the alphabet; after z it goes on with a. "
+)
+PROMPTS = {
+    DECODE: CIPHER + "Decode this message from rot-{shift}",
+    ENCODE: CIPHER + "Encode this message in rot-{shift}",
+    "reversal": "Give these words in the opposite order, the last word first, with a space between words,",
+    "counting": "How many letters are there in this string? Give the number in digits",
+    "linear": "Multiply this number by {factor}/5, add {constant} to that, give the result",
+    "sorting": "Sort these words alphabetically {order}, with a space between words,",
+    "acronym": "Take the {place} letter of each of these words, join them without spaces",
+}
 
 LENGTHS = (2, 3, 4, 5, 6)
 """The lengths of the words of a text, in random order; all texts have the same length."""
@@ -109,20 +135,32 @@ def _texts(rng: np.random.Generator, seen: set[str]) -> dict[str, str]:
     return texts
 
 
+def shifted(text: str, by: int) -> str:
+    """Shift each letter in the alphabet, cyclically; other characters stay. A negative shift goes back."""
+    moved = ALPHABET[by % 26 :] + ALPHABET[: by % 26]
+    return text.translate(str.maketrans(ALPHABET + ALPHABET.upper(), moved + moved.upper()))
+
+
+def linear(number: int, factor: int, constant: int) -> str:
+    """number * factor/5 + constant, exactly: as a whole number if it is one, with one decimal otherwise."""
+    tenths = number * factor * 2 + constant * 10
+    return str(tenths // 10) if tenths % 10 == 0 else f"{'-' * (tenths < 0)}{abs(tenths) // 10}.{abs(tenths) % 10}"
+
+
 Texts = Mapping[str, str]
 Shifts = Mapping[str, int]
 
 
 def _item(task: str, variant: Variant, given: str, answer: str, group: str, **settings: str | int) -> Item:
     logprob = english().log_probability
-    prompt = of.prompt(task, given, **settings)
+    prompt = f"{PROMPTS[task].format(**settings)} and write nothing else.\n\n{given}"
     return Item(task, variant, prompt, answer, given, answer, logprob(given), logprob(answer), group)
 
 
 def _cipher(task: str, texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts) -> Iterator[Item]:
     for text in texts.values():
         for variant in VARIANTS:
-            cipher = of.shifted(text, shifts[variant])
+            cipher = shifted(text, shifts[variant])
             given, answer = (cipher, text) if task == DECODE else (text, cipher)
             yield _item(task, variant, given, answer, text, shift=shifts[variant])
 
@@ -147,7 +185,7 @@ def _linear(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts) 
     number = int(NUMBERS[(index * 37) % len(NUMBERS)])
     for variant in VARIANTS:
         factor, constant = FUNCTIONS[variant]
-        answer = of.linear(number, factor, constant)
+        answer = linear(number, factor, constant)
         yield _item("linear", variant, str(number), answer, f"linear {number}", factor=factor, constant=constant)
 
 

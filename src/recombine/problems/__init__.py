@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         Texts as Texts,
         Violations as Violations,
     )
-    from recombine.problems.checking import Check as Check, ConstraintType as ConstraintType, check as check
+    from recombine.problems.checking import Check as Check, ConstraintType as ConstraintType
     from recombine.problems.instances import Instances as Instances, together as together
     from recombine.problems.knapsack import Knapsack as Knapsack
     from recombine.problems.power_flow import PowerFlow as PowerFlow

@@ -14,16 +14,7 @@ from jaxtyping import Bool, Float, Int
 
 from recombine.component import Component
 from recombine.errors import BadInput
-from recombine.problems.checking import (
-    Answers,
-    AnswerValues,
-    Check,
-    ConstraintType,
-    Questions,
-    QuestionValues,
-    Values,
-    check,
-)
+from recombine.problems.checking import Answers, AnswerValues, Check, ConstraintType, Questions, QuestionValues, Values
 from recombine.problems.digits import Numbers
 from recombine.problems.instances import Instances
 
@@ -165,7 +156,7 @@ class Problem(Component, abc.ABC):
     def check(
         self, instances: Instances, answers: Answers, tolerances: Sequence[float] | np.ndarray | None = None
     ) -> Check:
-        """Check answers against the constraints.
+        """Check answers against the constraints. One holds where its violation is at most the tolerance.
 
         Args:
             instances: The instances.
@@ -181,13 +172,26 @@ class Problem(Component, abc.ABC):
                 f"{len(answers)} answers of {answers.shape[1]}.",
                 fix="give one answer per instance, and at least one",
             )
-        costs = self.costs(instances.questions, answers)
-        gaps = (costs - instances.costs) / np.abs(instances.costs)
-        violations = {
-            name: np.asarray(values) for name, values in self.violations(instances.questions, answers).items()
-        }
-        malformed = np.asarray(~np.isfinite(answers).all(axis=1))
-        return check(violations, gaps, malformed, self.tolerances if tolerances is None else tolerances)
+        limits = np.asarray(self.tolerances if tolerances is None else tolerances, dtype=float)
+        if limits.ndim != 1 or not len(limits) or not np.all(limits >= 0):
+            raise BadInput(f"Tolerances must be a list of numbers, 0 or more; got {tolerances}.")
+        gaps = (self.costs(instances.questions, answers) - instances.costs) / np.abs(instances.costs)
+        malformed = ~np.isfinite(answers).all(axis=1)
+        violations = self.violations(instances.questions, answers)
+        # A missing number violates its constraints at any tolerance.
+        holds = {name: (values <= limits[:, None, None]) & np.isfinite(values) for name, values in violations.items()}
+        each = np.concatenate(list(holds.values()), axis=2)
+        every = np.asarray(each.all(axis=2))
+        return Check(
+            tolerances=limits,
+            by_type={name: held.mean(axis=(1, 2)) for name, held in holds.items()},
+            total=each.mean(axis=(1, 2)),
+            every=every.mean(axis=1),
+            gap=_mean(gaps, ~malformed),
+            feasible_gap=np.array([_mean(gaps, feasible & ~malformed) for feasible in every]),
+            malformed=float(malformed.mean()),
+            numbers={name: values.shape[1] for name, values in violations.items()},
+        )
 
     def baseline(self, name: Baseline, training: Instances, questions: Questions) -> Answers:
         """Compute the answers of a baseline, rounded as their text.
@@ -222,6 +226,10 @@ class Problem(Component, abc.ABC):
         if not steps:
             return self.texts.answer.read(tokens)
         return self.texts.steps.read(tokens)[:, list(self.texts.columns)]
+
+
+def _mean(values: Float[np.ndarray, " instance"], which: np.ndarray) -> float:
+    return float(values[which].mean()) if which.any() else float("nan")
 
 
 def _nearest(training: Instances, questions: Questions) -> Answers:

@@ -78,9 +78,11 @@ class Space(Component, abc.ABC):
     def interactions(self, strength: int) -> int:
         """The number of interactions: sets of `strength` constituents that occur together in some combination."""
 
-    @abc.abstractmethod
     def sample_interactions(self, rng: np.random.Generator, strength: int, number: int) -> Interactions:
         """Interactions of `strength` constituents, uniform over all of them."""
+        self._require_strength(strength)
+        every = self.list_interactions(strength)
+        return every[rng.integers(len(every), size=number)]
 
     @abc.abstractmethod
     def list_interactions(self, strength: int) -> Int[np.ndarray, "n strength"]:

@@ -12,8 +12,7 @@ from recombine.errors import BadInput
 from recombine.language.drawn import LEVELS, DrawnLanguage, Texts
 from recombine.spaces import ProductSpace, Space
 from recombine.spaces.rows import Rows, RowSet, row_keys
-from recombine.supports.base import SupportKind
-from recombine.supports.listed import Listed
+from recombine.supports import Listed, SupportKind
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 TEXT, DECODE, ENCODE = "text", "decode", "encode"

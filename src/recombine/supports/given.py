@@ -44,16 +44,6 @@ class Given(FixedList):
     def _fit_together(self) -> Given:
         if self.weights is not None and len(self.weights) != len(self.combinations):
             raise ValueError(f"{len(self.weights)} weights were given for {len(self.combinations)} combinations")
-        seen: set[tuple[int | str, ...]] = set()
-        for combination in self.combinations:
-            numbers = [part for part in combination if isinstance(part, int)]
-            if 0 < len(numbers) < len(combination):
-                raise ValueError(f"{combination} mixes numbers and names: give all by number or all by name")
-            # The order of numbers does not matter; the order of names says which factor a value belongs to.
-            same = tuple(sorted(numbers)) if numbers else combination
-            if same in seen:
-                raise ValueError(f"{combination} is given twice: give it once, with a larger weight")
-            seen.add(same)
         return self
 
     def length(self, space: Space) -> int:

@@ -11,8 +11,7 @@ from pydantic import Field, PositiveInt
 
 from recombine.errors import BadInput
 from recombine.spaces import ProductSpace, Space
-from recombine.supports.base import SupportKind
-from recombine.supports.listed import Listed
+from recombine.supports import Listed, SupportKind
 
 INNER = {"two-hop": 1, "non-tree": 1, "three-hop": 2}
 """The number of functions before the last one. There are two more inputs than that."""

@@ -10,8 +10,7 @@ from pydantic import Field, PositiveInt
 
 from recombine.errors import BadInput
 from recombine.spaces import InstanceSpace, Space
-from recombine.supports.base import SupportKind
-from recombine.supports.listed import Listed
+from recombine.supports import Listed, SupportKind
 
 MOST_HELD_OUT = 5
 """At most one leading block in this many is held out."""

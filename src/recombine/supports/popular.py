@@ -12,8 +12,7 @@ from recombine.errors import BadInput
 from recombine.spaces import ProductSpace, Space, SubsetSpace
 from recombine.spaces.rows import Rows
 from recombine.spaces.subspace import WITH_SUBSPACES, interchangeable, relabelled, subspace, subspace_size
-from recombine.supports.base import SupportKind
-from recombine.supports.listed import Listed
+from recombine.supports import Listed, SupportKind
 from recombine.supports.listed.drawing import SMALL, Keep, distinct_rows, require, shuffled
 from recombine.supports.listed.fixed_list import check_rest, with_reserve
 from recombine.supports.listed.random_list import LONGEST, RandomList

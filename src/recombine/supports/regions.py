@@ -12,8 +12,7 @@ from jaxtyping import Bool, Float, Int
 
 from recombine.errors import BadInput
 from recombine.spaces.rows import Rows, RowSet, membership, row_hash
-from recombine.supports.base import Support
-from recombine.supports.listed import Listed
+from recombine.supports import Listed, Support
 from recombine.supports.listed.drawing import SMALL, distinct_rows, seed_key, shuffled
 
 Region = Literal["trained", "held_out", "rest", "all_pairs_met", "some_pairs_unmet", "part_unseen", "more_parts"]

@@ -11,8 +11,7 @@ from pydantic import Field, PositiveInt
 
 from recombine.errors import BadInput
 from recombine.spaces import NumberPairs, Space
-from recombine.supports.base import SupportKind
-from recombine.supports.listed import Listed
+from recombine.supports import Listed, SupportKind
 from recombine.supports.listed.drawing import PERMUTED, distinct_numbers
 
 MOST_HELD_OUT = 5

@@ -14,7 +14,7 @@ from recombine._html import card, listing, table
 from recombine.audit.embers.regression import INPUT, OUTPUT, fit_embers, shown_weights
 from recombine.audit.wording import counted, estimate, shown
 from recombine.errors import BadInput
-from recombine.language.tasks import DECODE, ENCODE
+from recombine.language.items import DECODE, ENCODE
 from recombine.stats.intervals import Interval
 from recombine.stats.logistic_mixed import MixedLogistic
 from recombine.stats.mixed import within_slope

@@ -84,13 +84,7 @@ def renamed(puzzle: Puzzle, rng: np.random.Generator) -> Puzzle:
     """The same puzzle with other names: attributes and values are permuted, and so is the order of the clues."""
     order = rng.permutation(puzzle.attributes)
     values = [rng.permutation(puzzle.houses) for _ in range(puzzle.attributes)]
-
-    def new_name(thing: Thing) -> Thing:
-        if thing.attribute == HOUSE:
-            return thing
-        return Thing(int(order[thing.attribute]), int(values[thing.attribute][thing.value]))
-
-    clues = [Clue(clue.kind, new_name(clue.first), new_name(clue.second)).ordered for clue in puzzle.clues]
+    clues = [clue.renamed(order, values) for clue in puzzle.clues]
     return replace(puzzle, clues=tuple(clues[index] for index in rng.permutation(len(clues))))
 
 

@@ -15,10 +15,9 @@ from pydantic import Field, PositiveInt
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.scan import ScanSpace, language
-from recombine.supports.base import SupportKind
+from recombine.supports import Listed, SupportKind
 from recombine.supports.compound_divergence import divergence as apart
 from recombine.supports.compound_divergence.divergence import Usage
-from recombine.supports.listed import Listed
 
 STARTS = 4
 """The number of random splits from which the search starts. The best result is taken."""

@@ -24,6 +24,7 @@ from recombine.supports.covering.constraints import Forbidden, Rules, Unsatisfia
 from recombine.supports.covering.feasible import coverable
 from recombine.supports.covering.repair import Repair
 from recombine.supports.covering.tally import Tally, choices
+from recombine.supports.listed import checked_rows
 from recombine.supports.listed.drawing import SMALL
 
 __all__ = ["Covering", "Forbidden", "Unsatisfiable", "allowed", "cover"]
@@ -90,7 +91,7 @@ def cover(
     space._require_strength(strength)
     if number is not None and number < 0:
         raise BadInput(f"number={number}: a design cannot have fewer than 0 combinations.")
-    history = _history(space, already)
+    history = np.empty((0, space.slots), np.int32) if already is None else checked_rows(space, already)
     rng = np.random.default_rng(seed % 2**64)
     rules = Rules(space, forbidden)
     search = _Search(space, strength, rules, history, rng, progress)
@@ -103,19 +104,6 @@ def cover(
         rows, gained = np.concatenate([rows, more]), np.concatenate([gained, more_gained])
     tally = search.tally
     return Covering(rows, gained, tally.covered, tally.coverable, space.interactions(strength))
-
-
-def _history(space: Space, already: Rows | None) -> Rows:
-    if already is None or not len(already):
-        return np.empty((0, space.slots), np.int32)
-    rows = np.asarray(already)
-    if rows.ndim != 2 or rows.shape[1] != space.slots or not space.contains(rows).all():
-        wrong = rows[~space.contains(rows)][0].tolist() if rows.shape[1:] == (space.slots,) else rows.shape
-        raise BadInput(
-            f"`already` must have rows of {space.slots} numbers, combinations of {space.title}; got {wrong}.",
-            fix="make rows with space.row(constituents)",
-        )
-    return rows.astype(np.int32)
 
 
 class _Search:

@@ -54,8 +54,8 @@ class Listed(Support):
         self, space: Space, rows: np.ndarray, weights: np.ndarray | None = None, reserved: np.ndarray | None = None
     ) -> None:
         # Lists also come from users' files, so shapes and types are checked here and not by the annotations.
-        super().__init__(space, None if reserved is None else _checked(space, reserved))
-        self.rows = _checked(space, rows)
+        super().__init__(space, None if reserved is None else checked_rows(space, reserved))
+        self.rows = checked_rows(space, rows)
         self.weights = None if weights is None else np.asarray(weights, dtype=np.float64)
         if not len(self.rows):
             raise BadInput("A listed support needs at least one combination.")
@@ -121,7 +121,7 @@ class Listed(Support):
         return covered
 
 
-def _checked(space: Space, rows: np.ndarray) -> Rows:
+def checked_rows(space: Space, rows: np.ndarray) -> Rows:
     """The rows as int32. BadInput if one is not a combination of the space."""
     rows = np.asarray(rows)
     if rows.ndim != 2 or rows.shape[1] != space.slots or not np.issubdtype(rows.dtype, np.integer):

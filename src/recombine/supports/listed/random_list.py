@@ -13,9 +13,8 @@ from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 from recombine.errors import BadInput
 from recombine.spaces.base import Space, in_words
 from recombine.spaces.rows import Rows, RowSet, groups
-from recombine.supports.base import SupportKind
+from recombine.supports import Listed, SupportKind
 from recombine.supports.certificate import Promise, whole
-from recombine.supports.listed import Listed
 from recombine.supports.listed.drawing import Keep, distinct_rows, require, seed_key
 
 LONGEST = 5_000_000

@@ -15,9 +15,8 @@ from pydantic import Field
 from recombine.spaces.base import Space
 from recombine.spaces.rows import Rows
 from recombine.spaces.scan import ScanSpace, language
-from recombine.supports.base import SupportKind
+from recombine.supports import Listed, SupportKind
 from recombine.supports.certificate import Promise, whole
-from recombine.supports.listed import Listed
 
 Split = Literal["simple", "length", "add-jump", "around-right"]
 

@@ -12,7 +12,7 @@ import pytest
 from recombine.errors import BadInput
 from recombine.families.problem import Problem, instances
 from recombine.families.sequences import WrittenTeacher
-from recombine.problems.instances import Instances
+from recombine.problems.base import Instances
 from recombine.problems.knapsack import Knapsack
 from recombine.problems.power_flow import PowerFlow
 from recombine.problems.power_flow.network import network_of

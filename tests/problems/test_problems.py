@@ -10,8 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from recombine.component import find, kinds, resolve
 from recombine.errors import BadInput
-from recombine.problems.base import Problem
-from recombine.problems.instances import together
+from recombine.problems.base import Problem, together
 
 STRICT = 1e-6
 """At which best answers, before they are text, satisfy everything."""

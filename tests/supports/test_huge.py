@@ -12,7 +12,7 @@ from recombine.supports.balanced import Balanced
 from recombine.supports.by_size import BySize
 from recombine.supports.disconnected import Disconnected
 from recombine.supports.given import Given
-from recombine.supports.listed.random_list import RandomList
+from recombine.supports.listed.kinds import RandomList
 from recombine.supports.missing_part import MissingPart
 from recombine.supports.popular import Popular
 from recombine.supports.random import Random

@@ -98,14 +98,12 @@ def _row(space: Space, given: Any, where: str) -> Int[np.ndarray, " slots"]:
     if not isinstance(given, (list, tuple)) or len(given) != space.slots:
         raise BadInput(f"{where}: expected {space.slots} levels, got {given!r}.", fix=f"give {', '.join(names[:6])}")
     try:
-        return space.row([_written(value) for value in given])
+        # A JSON value as text: `true` and `null` as they are written.
+        return space.row(
+            [json.dumps(value) if isinstance(value, bool) or value is None else str(value) for value in given]
+        )
     except BadInput as error:
         raise BadInput(f"{where}: {error.message}", fix=error.fix) from None
-
-
-def _written(value: Any) -> str:
-    """A JSON value as text."""
-    return json.dumps(value) if isinstance(value, bool) or value is None else str(value)
 
 
 def _modules(space: Space, given: Any, where: str) -> Int[np.ndarray, " slots"]:

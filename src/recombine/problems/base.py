@@ -16,7 +16,6 @@ from recombine.component import Component
 from recombine.errors import BadInput
 from recombine.problems.checking import Answers, AnswerValues, Check, ConstraintType, Questions, QuestionValues, Values
 from recombine.problems.digits import Numbers
-from recombine.problems.instances import Instances
 
 Violations = dict[str, Float[Values, "instance _"]]
 """The violation of each constraint, by type: 0 where it holds, infinite where a number that it needs is missing."""
@@ -26,6 +25,30 @@ Baseline = Literal["mean", "nearest"]
 
 BATCH = 256
 """Questions that are compared with all training questions in one step."""
+
+
+@dataclass(frozen=True)
+class Instances:
+    """Questions with their best answers, one row per instance."""
+
+    questions: Float[np.ndarray, "instance question"]
+    answers: Float[np.ndarray, "instance answer"]
+    costs: Float[np.ndarray, " instance"]
+    """The cost of each best answer; negative values where the problem maximises."""
+    numbers: Int[np.ndarray, " instance"]
+    """The index of each instance among the draws of the seed; draws without an answer are missing."""
+    dropped: int
+    """The number of draws that were left out because the solver found no answer."""
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+
+def together(parts: Sequence[Instances]) -> Instances:
+    """Join instances that were drawn in parts."""
+    columns = ("questions", "answers", "costs", "numbers")
+    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in columns}
+    return Instances(**joined, dropped=sum(part.dropped for part in parts))
 
 
 @dataclass(frozen=True)

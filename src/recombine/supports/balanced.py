@@ -14,7 +14,7 @@ from recombine.spaces.rows import Rows, RowSet
 from recombine.spaces.subspace import WITH_SUBSPACES, interchangeable
 from recombine.supports.certificate import Promise
 from recombine.supports.listed.drawing import Keep
-from recombine.supports.listed.random_list import NumberOrShare
+from recombine.supports.listed.kinds import NumberOrShare
 
 
 class Balanced(NumberOrShare):

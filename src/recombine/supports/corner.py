@@ -13,7 +13,7 @@ from recombine.errors import BadInput
 from recombine.spaces import ProductSpace, Space
 from recombine.spaces.rows import Rows
 from recombine.supports.certificate import Promise, whole
-from recombine.supports.listed.fixed_list import FixedList
+from recombine.supports.listed.kinds import FixedList
 
 
 class Corner(FixedList):

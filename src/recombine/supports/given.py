@@ -11,7 +11,7 @@ from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.rows import Rows
 from recombine.supports.listed import Listed
-from recombine.supports.listed.fixed_list import FixedList, with_reserve
+from recombine.supports.listed.kinds import FixedList, with_reserve
 
 Constituent = Annotated[
     Annotated[NonNegativeInt, Tag("number")] | Annotated[str, Tag("name")],

@@ -11,9 +11,9 @@ from jaxtyping import Array, Bool, Float, Int
 from pydantic import NonNegativeInt
 
 from recombine.errors import BadInput
-from recombine.spaces import ProductSpace, Space, SubsetSpace
+from recombine.spaces import Space
 from recombine.spaces.rows import Rows
-from recombine.spaces.subspace import WITH_SUBSPACES, interchangeable, subspace
+from recombine.spaces.subspace import WITH_SUBSPACES, interchangeable, subspace, subspace_size
 from recombine.supports.base import Sampler, Support, SupportKind
 from recombine.supports.certificate import Promise
 
@@ -34,7 +34,9 @@ class WithoutPart(Support):
     def __init__(self, space: Space, part: int) -> None:
         super().__init__(space)
         self.part = part
-        self.smaller, self.labels = _without(space, part)
+        smaller = subspace(space, _others(space, part))
+        assert smaller is not None, "MissingPart checks this"
+        self.smaller, self.labels = smaller
 
     @property
     def size(self) -> int:
@@ -81,7 +83,7 @@ class MissingPart(SupportKind):
         super().check(space)
 
     def promises(self, space: Space) -> Promise:
-        sizes = {_without(space, part)[0].size for part in self._candidates(space)}
+        sizes = {subspace_size(space, _others(space, part)) for part in self._candidates(space)}
         return Promise(
             complete=False,
             connected=False,
@@ -99,26 +101,19 @@ class MissingPart(SupportKind):
         return WithoutPart(space, part)
 
 
-def _without(space: Space, part: int) -> tuple[Space, Int[np.ndarray, " smaller_width_and_pad"]]:
-    """The space without a constituent, and the old numbers of its constituents."""
-    smaller = subspace(space, [other for other in range(space.width) if other != part])
-    if smaller is None:
-        raise BadInput(f"Without constituent {part} no combination is left.", fix="choose a larger space")
-    return smaller
+def _others(space: Space, part: int) -> list[int]:
+    return [other for other in range(space.width) if other != part]
 
 
 def _obstacle(space: Space, part: int) -> BadInput | None:
     """The reason why this constituent cannot be missing; None if it can."""
-    if isinstance(space, SubsetSpace) and space.modules - 1 < space.max_active:
+    smaller = subspace(space, _others(space, part))
+    if smaller is None or smaller[0].slots < space.slots:
         return BadInput(
-            f"Without one of {space.modules} modules no combination of {space.max_active} is left.",
-            fix="raise modules or lower max_active",
+            f"Without {space.label(part)} no combination of {space.slots} constituents is left.",
+            fix="choose a larger space",
         )
-    if isinstance(space, ProductSpace):
-        for (name, values), parts in zip(space.factors, interchangeable(space), strict=True):
-            if len(values) == 1 and part in parts:
-                return BadInput(f"The factor {name!r} has only one value; without it no combination is left.")
-    held_out = space.size - _without(space, part)[0].size
+    held_out = space.size - smaller[0].size
     if held_out < 2:
         return BadInput(
             f"Only {held_out} combination contains constituent {part}, but validation and test need one each.",

@@ -14,7 +14,7 @@ from recombine.spaces import Space, SubsetSpace
 from recombine.spaces.rows import Rows
 from recombine.spaces.subspace import WITH_SUBSPACES
 from recombine.supports.listed.drawing import Keep, distinct_rows
-from recombine.supports.listed.random_list import NumberOrShare, widened
+from recombine.supports.listed.kinds import NumberOrShare, widened
 
 Criterion = Literal["d", "e", "usage", "pair-poor"]
 
@@ -116,6 +116,9 @@ def pair_poor(met: Float[np.ndarray, "width width"], rows: Int[np.ndarray, "n k"
     return usage(met, rows) * (1 + rows.shape[1] ** 2) - new
 
 
-CRITERIA: dict[
-    Criterion, Callable[[Float[np.ndarray, "width width"], Int[np.ndarray, "n k"]], Float[np.ndarray, " n"]]
-] = {"d": d_optimal, "e": e_optimal, "usage": usage, "pair-poor": pair_poor}
+CRITERIA: dict[Criterion, Callable[[np.ndarray, np.ndarray], Float[np.ndarray, " n"]]] = {
+    "d": d_optimal,
+    "e": e_optimal,
+    "usage": usage,
+    "pair-poor": pair_poor,
+}

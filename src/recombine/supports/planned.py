@@ -12,7 +12,7 @@ from recombine.spaces.subspace import WITH_SUBSPACES
 from recombine.supports.covering import Forbidden, cover
 from recombine.supports.listed import Listed
 from recombine.supports.listed.drawing import require
-from recombine.supports.listed.random_list import NumberOrShare, widened
+from recombine.supports.listed.kinds import NumberOrShare, widened
 
 
 class Planned(NumberOrShare):

@@ -14,8 +14,7 @@ from recombine.spaces.rows import Rows
 from recombine.spaces.subspace import WITH_SUBSPACES, interchangeable, relabelled, subspace, subspace_size
 from recombine.supports import Listed, SupportKind
 from recombine.supports.listed.drawing import SMALL, Keep, distinct_rows, require, shuffled
-from recombine.supports.listed.fixed_list import check_rest, with_reserve
-from recombine.supports.listed.random_list import LONGEST, RandomList
+from recombine.supports.listed.kinds import LONGEST, RandomList, check_rest, with_reserve
 
 
 class Popular(RandomList):

@@ -8,7 +8,7 @@ from pydantic import PositiveInt
 
 from recombine.errors import BadInput
 from recombine.spaces import Space, SubsetSpace
-from recombine.supports.listed.random_list import NumberOrShare
+from recombine.supports.listed.kinds import NumberOrShare
 
 
 class Random(NumberOrShare):

@@ -16,8 +16,7 @@ from recombine.spaces.subspace import WITH_SUBSPACES, interchangeable, relabelle
 from recombine.supports.base import SupportKind
 from recombine.supports.certificate import Promise, whole
 from recombine.supports.listed.drawing import sample_rows, seed_key
-from recombine.supports.listed.fixed_list import FixedList
-from recombine.supports.listed.random_list import LONGEST, check_memory
+from recombine.supports.listed.kinds import LONGEST, FixedList, check_memory
 
 
 class Unpopular(FixedList):
@@ -53,9 +52,7 @@ class Unpopular(FixedList):
                 raise BadInput(
                     f"A core of {count} of {space.modules} modules is not possible: combinations have at least "
                     f"{space.min_active}, and one module must be outside.",
-                    fix=f"choose core={space.min_active}..{space.modules - 1}"
-                    if space.min_active < space.modules
-                    else "choose a space with more modules",
+                    fix=f"choose core={space.min_active}..{space.modules - 1}, or a space with more modules",
                 )
         check_memory(self.length(space), fix="give a smaller core=...")
         super().check(space)

@@ -1,6 +1,6 @@
 """Listed supports: the training combinations as a list, with memory proportional to its length.
 
-`Listed` is the drawn support. `fixed_list` and `random_list` are the base classes of kinds that make lists, and
+`Listed` is the drawn support. `kinds` has the base classes of kinds that make lists, and
 `drawing` draws distinct combinations.
 """
 

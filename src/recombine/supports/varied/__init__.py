@@ -17,7 +17,7 @@ from recombine.spaces.rows import RowSet
 from recombine.supports.covering.walk import walk
 from recombine.supports.listed import Listed
 from recombine.supports.listed.drawing import require
-from recombine.supports.listed.random_list import NumberOrShare
+from recombine.supports.listed.kinds import NumberOrShare
 from recombine.supports.varied.strategies import combinations, length
 
 Strategy = Literal["diagonal", "L", "stair", "random", "walk"]

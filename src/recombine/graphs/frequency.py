@@ -23,12 +23,8 @@ def subgraph_keys(
     way. Keys have 64 bits and are the same in every process. Among a million different computations the probability of
     a collision is about 3 in 10^8.
 
-    Args:
-        graph: The graph.
-        inputs: Values of the inputs of any number of instances; the graph's own by default.
-
-    Returns:
-        One key per node, along the last axis.
+    `inputs` has the values of the inputs of any number of instances, the graph's own by default. There is one key per node,
+    along the last axis.
     """
     given = inputs_of(graph, inputs)
     rows = given.reshape(-1, len(graph.inputs)).astype(np.uint64)

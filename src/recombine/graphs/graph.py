@@ -125,15 +125,7 @@ class Graph:
 
 
 def evaluate(graph: Graph, inputs: Inputs | None = None) -> Int[np.ndarray, "*instances node"]:
-    """Compute the value of each node.
-
-    Args:
-        graph: The graph.
-        inputs: Values of the inputs of any number of instances; the graph's own by default.
-
-    Returns:
-        The values along the last axis.
-    """
+    """The value of each node, along the last axis, for inputs of any number of instances; the graph's own by default."""
     given = inputs_of(graph, inputs)
     values = np.zeros((*given.shape[:-1], len(graph)), np.int64)
     values[..., graph.inputs] = given

@@ -140,6 +140,8 @@ def make_plan(
         make_plan(space, strength=2, forbid=["colour=red and shape=cube"]).names
         ```
     """
+    if budget is not None and not (math.isfinite(budget) and budget >= 0):
+        raise BadInput(f"The budget must be a number of at least 0, got {budget}.")
     notes: list[str] = []
     rows = _as_rows(space, collected)
     forbidden = compile_constraints(forbid, require, space)
@@ -150,7 +152,7 @@ def make_plan(
         collected=_checked_rows(space, rows, forbidden, notes),
         strength=_checked_strength(space, strength),
         until_covered=budget is None or strength is not None,
-        budget=math.inf if budget is None else _checked_budget(budget),
+        budget=math.inf if budget is None else float(budget),
         forbidden=forbidden,
         strategy=strategy or COVERING,
         seed=seed,
@@ -239,9 +241,3 @@ def _checked_strength(space: Space, strength: int | None) -> int:
             fix=f"choose a strength of 1 to {space.slots}",
         )
     return strength
-
-
-def _checked_budget(budget: float) -> float:
-    if not (math.isfinite(budget) and budget >= 0):
-        raise BadInput(f"The budget must be a number of at least 0, got {budget}.")
-    return float(budget)

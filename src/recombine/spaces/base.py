@@ -57,14 +57,7 @@ class Space(Component, abc.ABC):
 
     @abc.abstractmethod
     def sample(self, key: Array) -> Int[Array, " slots"]:
-        """Draw one combination, uniform over all combinations. Can be compiled and vmapped.
-
-        Args:
-            key: A JAX key.
-
-        Returns:
-            The row of the combination.
-        """
+        """Draw one combination as a row, uniform over all combinations. Can be compiled and vmapped."""
 
     @abc.abstractmethod
     def contains(self, rows: Int[np.ndarray, "n slots"]) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import equinox as eqx
@@ -14,6 +15,8 @@ from recombine._show import shorten
 from recombine.component import Component, find, kinds
 from recombine.errors import BadInput
 from recombine.spaces.base import Space, in_words
+from recombine.spaces.rows import Rows
+from recombine.spaces.subspace import subspace
 
 if TYPE_CHECKING:
     from recombine.supports.certificate import Certificate, Promise
@@ -103,6 +106,39 @@ class Support(abc.ABC):
 
     def _repr_html_(self) -> str:
         return _html.card(type(self).__name__, _html.table(("", ""), self._facts()))
+
+
+class OnSubspaces(Support):
+    """A rule: all combinations of some subspaces. Its memory does not depend on the number of combinations."""
+
+    def __init__(self, space: Space, *groups: Iterable[int]) -> None:
+        """Each group of constituents gives a subspace. A constituent is in at most one group."""
+        super().__init__(space)
+        self.subspaces = [smaller for parts in groups if (smaller := subspace(space, parts)) is not None]
+        """Each subspace, and the numbers of its constituents and of its pad in the whole space."""
+        if len(self.subspaces) < len(groups):
+            raise BadInput("A group of constituents has no combination.")
+
+    @property
+    def size(self) -> int:
+        return sum(smaller.size for smaller, _ in self.subspaces)
+
+    @property
+    def most_parts(self) -> int:
+        return max(smaller.slots for smaller, _ in self.subspaces)
+
+    def contains(self, rows: Rows) -> Bool[np.ndarray, " n"]:
+        return self.space.contains(rows) & self.covers(rows)
+
+    def second_moment(self) -> Float[np.ndarray, "width width"]:
+        moment = np.zeros((self.space.width, self.space.width))
+        for smaller, labels in self.subspaces:
+            kept = labels[:-1]
+            moment[np.ix_(kept, kept)] = smaller.second_moment() * (smaller.size / self.size)
+        return moment
+
+    def covers(self, interactions: Int[np.ndarray, "n strength"]) -> Bool[np.ndarray, " n"]:
+        return np.any([np.isin(interactions, labels).all(axis=1) for _, labels in self.subspaces], axis=0)
 
 
 class SupportKind(Component, abc.ABC):

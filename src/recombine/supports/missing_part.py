@@ -7,14 +7,13 @@ from typing import Literal
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Int
 from pydantic import NonNegativeInt
 
 from recombine.errors import BadInput
 from recombine.spaces import Space
-from recombine.spaces.rows import Rows
 from recombine.spaces.subspace import WITH_SUBSPACES, interchangeable, subspace, subspace_size
-from recombine.supports.base import Sampler, Support, SupportKind
+from recombine.supports.base import OnSubspaces, Sampler, SupportKind
 from recombine.supports.certificate import Promise
 
 
@@ -28,34 +27,12 @@ class RelabelSampler(Sampler):
         return self.labels[self.smaller.sample(key)]
 
 
-class WithoutPart(Support):
-    """The drawn rule. Its memory does not depend on the number of combinations."""
-
-    def __init__(self, space: Space, part: int) -> None:
-        super().__init__(space)
-        self.part = part
-        smaller = subspace(space, _others(space, part))
-        assert smaller is not None, "MissingPart checks this"
-        self.smaller, self.labels = smaller
-
-    @property
-    def size(self) -> int:
-        return self.smaller.size
-
-    def contains(self, rows: Rows) -> Bool[np.ndarray, " n"]:
-        return self.space.contains(rows) & ~(np.asarray(rows) == self.part).any(axis=1)
+class WithoutPart(OnSubspaces):
+    """The drawn rule."""
 
     def sampler(self, pad_to: int | None = None) -> RelabelSampler:
-        return RelabelSampler(smaller=self.smaller, labels=jnp.asarray(self.labels))
-
-    def second_moment(self) -> Float[np.ndarray, "width width"]:
-        moment = np.zeros((self.space.width, self.space.width))
-        kept = self.labels[:-1]
-        moment[np.ix_(kept, kept)] = self.smaller.second_moment()
-        return moment
-
-    def covers(self, interactions: Int[np.ndarray, "n strength"]) -> Bool[np.ndarray, " n"]:
-        return ~(np.asarray(interactions) == self.part).any(axis=1)
+        smaller, labels = self.subspaces[0]
+        return RelabelSampler(smaller=smaller, labels=jnp.asarray(labels))
 
 
 class MissingPart(SupportKind):
@@ -98,7 +75,7 @@ class MissingPart(SupportKind):
         part = self.part
         if part is None:
             part = int(np.random.default_rng(seed).integers(space.width))
-        return WithoutPart(space, part)
+        return WithoutPart(space, _others(space, part))
 
 
 def _others(space: Space, part: int) -> list[int]:

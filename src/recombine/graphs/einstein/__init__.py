@@ -29,14 +29,6 @@ def draw_puzzle(houses: int, attributes: int, seed: int) -> Puzzle:
 
     True clues are added in random order until the puzzle is solved. Then clues that are not needed are removed, those that
     name a house first, so that few of them remain.
-
-    Args:
-        houses: The number of houses.
-        attributes: The number of attributes.
-        seed: The seed.
-
-    Returns:
-        The puzzle.
     """
     rng = np.random.default_rng(seed)
     homes = np.stack([rng.permutation(houses) for _ in range(attributes)])

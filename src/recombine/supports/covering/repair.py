@@ -76,7 +76,7 @@ class Repair:
     def fill(self) -> Rows:
         """The same number of rows that leave as little uncovered as the search finds."""
         best, rows, since = len(self.missing), self.rows.copy(), self.moves
-        self._reset_tabu()
+        self.until = np.zeros_like(self.rows)
         while self.missing and self._patient(since):
             self._move()
             if len(self.missing) < best:
@@ -100,9 +100,6 @@ class Repair:
         few, times = PATIENCE
         return self.moves - since < max(few, times * since) and self.effort < EFFORT
 
-    def _reset_tabu(self) -> None:
-        self.until = np.zeros(self.rows.shape, np.int64)
-
     def _drop(self) -> None:
         """Remove the row that alone covers the fewest interactions."""
         slots = choices(self.space.slots, self.strength)
@@ -118,7 +115,7 @@ class Repair:
         parts = parts[self.count[tuple(parts.T)] >= 0]
         self._write(parts, -1)
         self.rows = np.delete(self.rows, index, axis=0)
-        self._reset_tabu()
+        self.until = np.zeros_like(self.rows)
 
     def _write(self, parts: Int[np.ndarray, "n strength"], change: int) -> None:
         """Count these interactions once more, or once less."""

@@ -78,17 +78,10 @@ def kind_of(graph: Graph, step: int) -> Kind:
 
 
 def predicted_accuracy(graph: Graph, rates: Mapping[Kind, StepRates], draws: int = 8192) -> Float[np.ndarray, " node"]:
-    """Predict the accuracy of each node from the rates of each kind of step, by simulation with a fixed seed.
+    """The share of answers in which each node is right, from the rates of each kind of step.
 
-    Simulation accounts for parents that go wrong together. In a chain of one kind the accuracy tends to c / (c + e).
-
-    Args:
-        graph: The graph.
-        rates: The rates of each kind of step. A kind without data takes the rates of all steps.
-        draws: The number of simulated answers.
-
-    Returns:
-        The share of answers in which each node is right.
+    It is simulated with `draws` answers and a fixed seed, which accounts for parents that go wrong together. A kind of step
+    without data takes the rates of all steps. In a chain of one kind the accuracy tends to c / (c + e).
     """
     overall = sum(rates.values(), StepRates(0, 0, 0, 0))
     rng = np.random.default_rng(0)

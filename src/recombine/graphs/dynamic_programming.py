@@ -38,13 +38,8 @@ def maximum_sum_graph(entries: Sequence[int]) -> Graph:
     """Build the graph for a list: `best[i]` is the best sum of entries i and later, `label[i]` whether entry i is taken.
 
     best[i] = max(best[i + 1], entry[i] + best[i + 2], 0). An entry is taken (1) if that gives the best sum and the
-    previous entry is not taken; so the labels are the lexicographically smallest of the best choices.
-
-    Args:
-        entries: The list. Lists of one length share a graph: pass other entries as `inputs` of `evaluate`.
-
-    Returns:
-        The graph.
+    previous entry is not taken; so the labels are the lexicographically smallest of the best choices. Lists of one length
+    share a graph: pass other entries as `inputs` of `evaluate`.
     """
     length = len(entries)
     if not length:

@@ -68,14 +68,11 @@ def count_subgraphs(
     training: Iterable[tuple[Graph, Int[np.ndarray, "_ _"] | None]],
     weights: Iterable[Float[np.ndarray, " _"]] | None = None,
 ) -> Frequency:
-    """Count the subgraph of every node of every instance. Repeated occurrences in one instance all count.
+    """Count, by key, the subgraph of every node of every instance. Repeated occurrences in one instance all count.
 
     Args:
         training: Graphs, each with the inputs of its instances; without inputs the graph itself is the one instance.
         weights: How often the instances of each graph are shown; once by default.
-
-    Returns:
-        The counts by key.
     """
     by_graph = [subgraph_keys(graph, inputs) for graph, inputs in training]
     every = np.concatenate([np.empty(0, np.uint64), *(keys.ravel() for keys in by_graph)])

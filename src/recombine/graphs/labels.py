@@ -18,15 +18,12 @@ CORRECT, RESTORATION, PROPAGATION, LOCAL = range(4)
 def node_labels(
     graph: Graph, stated: Int[np.ndarray, "*instances node"], inputs: Int[np.ndarray, "*instances input"] | None = None
 ) -> Int[np.ndarray, "*instances node"]:
-    """Label each node.
+    """The index in `LABELS` of each node's label.
 
     Args:
         graph: The graph.
         stated: The stated value of each node, or `MISSING`, which is wrong and from which nothing follows.
         inputs: The true values of the inputs; the graph's own by default. An input that is stated wrongly is a local error.
-
-    Returns:
-        The index in `LABELS` of each node's label.
     """
     true = evaluate(graph, inputs)
     if stated.ndim == 0 or stated.shape[-1] != len(graph):

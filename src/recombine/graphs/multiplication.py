@@ -19,33 +19,22 @@ MAX_ROWS = 10_000_000
 """The largest number of pairs in a digit table."""
 
 
-def _sum(*parts: Values) -> Values:
-    return functools.reduce(operator.add, parts)
-
-
 def _joined(*parts: Values) -> Values:
     return functools.reduce(lambda number, part: 10 * number + part, parts)
 
 
 TIMES = Operation("digit product", operator.mul, commutative=True)
-SUM = Operation("sum", _sum, commutative=True)
+SUM = Operation("sum", lambda *parts: sum(parts), commutative=True)
 REMAINDER = Operation("mod 10", lambda value: value % 10)
 CARRY = Operation("carry", lambda value: value // 10)
 JOIN = Operation("concatenate", _joined)
 
 
 def multiplication_graph(left: str | int, right: str | int) -> Graph:
-    """Build the graph of `left` times `right`. Its last node, `answer`, is the product.
+    """The graph of `left` times `right`, each a number or its digits (leading zeros count). The last node is `answer`.
 
     The graph has one row per digit of `right`, units first, then the columns of all rows, units first. The brackets in a
     name contain the row and the position in it, or the column.
-
-    Args:
-        left: The first factor, as a number or as digits (leading zeros count).
-        right: The second factor.
-
-    Returns:
-        The graph.
     """
     left, right = _digits_of(left), _digits_of(right)
     places = len(left) + len(right)

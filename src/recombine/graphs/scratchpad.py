@@ -67,11 +67,9 @@ class Scratchpad:
 
     def write(self, values: Int[np.ndarray, " node"] | None = None) -> tuple[str, ...]:
         """Write the values of all nodes; the true ones by default."""
-        values_of_nodes = evaluate(self.graph) if values is None else values
-        tokens: list[str] = []
-        for step, spelling in zip(self.graph.steps, self.spellings, strict=True):
-            tokens += spelling.write(int(values_of_nodes[step]))
-        return tuple(tokens)
+        values = evaluate(self.graph) if values is None else values
+        steps = zip(self.graph.steps, self.spellings, strict=True)
+        return tuple(token for step, spelling in steps for token in spelling.write(int(values[step])))
 
     def read(self, tokens: Sequence[str]) -> Int[np.ndarray, " node"]:
         """Read the stated value of each node: the true one for inputs, `MISSING` where none can be read.

@@ -107,15 +107,9 @@ class Problem(Component, abc.ABC):
 
     @abc.abstractmethod
     def violations(self, questions: QuestionValues, answers: AnswerValues, xp: ModuleType = np) -> Violations:
-        """Compute the violation of each constraint.
+        """The violation of each constraint, by type. Numbers of answers that could not be read are NaN.
 
-        Args:
-            questions: One question per row.
-            answers: One answer per row; numbers that could not be read are NaN.
-            xp: `numpy`, or `jax.numpy` inside compiled code.
-
-        Returns:
-            Violations by type of constraint.
+        `xp` is `numpy`, or `jax.numpy` inside compiled code.
         """
 
     def satisfied(
@@ -152,12 +146,9 @@ class Problem(Component, abc.ABC):
         Each draw has its own random numbers, so that parts can be computed in parallel and joined by `together`.
 
         Args:
-            number: The number of draws.
+            number: The number of draws. Those for which the solver does not converge are left out and counted.
             seed: The seed.
             start: The index of the first draw.
-
-        Returns:
-            The instances. Draws for which the solver does not converge are left out and counted.
         """
         if number < 1 or seed < 0 or start < 0:
             raise BadInput(
@@ -179,15 +170,14 @@ class Problem(Component, abc.ABC):
     def check(
         self, instances: Instances, answers: Answers, tolerances: Sequence[float] | np.ndarray | None = None
     ) -> Check:
-        """Check answers against the constraints. One holds where its violation is at most the tolerance.
+        """Compute the rates of satisfied constraints, and the gap to the optimum.
+
+        A constraint is satisfied where its violation is at most the tolerance.
 
         Args:
             instances: The instances.
             answers: One answer per instance.
             tolerances: The problem's own by default.
-
-        Returns:
-            The rates of satisfied constraints, and the gap to the optimum.
         """
         if not len(instances) or answers.shape != instances.answers.shape:
             raise BadInput(
@@ -223,10 +213,7 @@ class Problem(Component, abc.ABC):
             name: `mean`, the mean training answer; or `nearest`, the answer to the nearest training question, with each
                 number of a question scaled by its spread.
             training: The training instances.
-            questions: The questions to answer.
-
-        Returns:
-            One answer per question.
+            questions: The questions to answer, each by one answer.
         """
         if not len(training):
             raise BadInput("A baseline needs training instances, got none.")

@@ -99,13 +99,10 @@ class Space(Component, abc.ABC):
         """The readable name of a constituent."""
 
     def enumerate(self, limit: int = ENUMERATION_LIMIT) -> Int[np.ndarray, "size slots"]:
-        """List all combinations as rows. For small spaces only.
+        """List all combinations as rows, those with fewer constituents first. For small spaces only.
 
         Args:
             limit: The most combinations to list. A larger space raises `BadInput`.
-
-        Returns:
-            The rows, those with fewer constituents first.
         """
         if self.size > limit:
             raise BadInput(

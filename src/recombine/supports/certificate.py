@@ -74,10 +74,7 @@ class Certificate:
 
     def coverage_of(self, strength: int) -> Coverage:
         """The coverage at one strength."""
-        for coverage in self.coverage:
-            if coverage.strength == strength:
-                return coverage
-        raise KeyError(f"coverage of strength {strength} was not computed")
+        return {coverage.strength: coverage for coverage in self.coverage}[strength]
 
     def _facts(self) -> list[tuple[str, str]]:
         unseen = f"no: {len(self.unseen)} of {len(self.usage)} never occur"

@@ -63,8 +63,6 @@ class Corner(FixedList):
         for number in range(self.reach + 1):
             for factors in itertools.combinations(range(space.slots), number):
                 for parts in itertools.product(*(others[factor] for factor in factors)):
-                    row = list(corner)
-                    for factor, part in zip(factors, parts, strict=True):
-                        row[factor] = part
-                    rows.append(row)
+                    changed = dict(zip(factors, parts, strict=True))
+                    rows.append([changed.get(factor, own) for factor, own in enumerate(corner)])
         return rng.permutation(np.array(rows, np.int32))

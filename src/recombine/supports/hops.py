@@ -15,7 +15,6 @@ from recombine.supports import Listed, SupportKind
 
 INNER = {"two-hop": 1, "non-tree": 1, "three-hop": 2}
 """The number of functions before the last one. There are two more inputs than that."""
-KINDS = tuple(INNER)
 Chain = Literal["two-hop", "three-hop", "non-tree"]
 
 

@@ -74,8 +74,8 @@ def _true_clues(puzzle: Puzzle, homes: Int[np.ndarray, "attribute value"]) -> li
 
 def renamed(puzzle: Puzzle, rng: np.random.Generator) -> Puzzle:
     """The same puzzle with other names: attributes and values are permuted, and so is the order of the clues."""
-    order = rng.permutation(puzzle.attributes)
-    values = [rng.permutation(puzzle.houses) for _ in range(puzzle.attributes)]
+    order = rng.permutation(puzzle.attributes).tolist()
+    values = [rng.permutation(puzzle.houses).tolist() for _ in range(puzzle.attributes)]
     clues = [clue.renamed(order, values) for clue in puzzle.clues]
     return replace(puzzle, clues=tuple(clues[index] for index in rng.permutation(len(clues))))
 

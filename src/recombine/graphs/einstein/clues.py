@@ -56,7 +56,7 @@ class Clue(NamedTuple):
         things = (
             thing
             if thing.attribute == HOUSE
-            else Thing(int(attributes[thing.attribute]), int(values[thing.attribute][thing.value]))
+            else Thing(attributes[thing.attribute], values[thing.attribute][thing.value])
             for thing in (self.first, self.second)
         )
         return Clue(self.kind, *things).ordered
@@ -142,8 +142,9 @@ def orbit_key(puzzle: Puzzle) -> str:
     solved = solutions(puzzle)
     if len(solved) != 1:
         raise BadInput(f"The puzzle has {len(solved)} solutions; a key needs exactly one.", fix="add or remove clues")
+    homes = solved[0].tolist()
     forms = (
-        sorted({clue.renamed(order, solved[0]) for clue in puzzle.clues})
+        sorted({clue.renamed(order, homes) for clue in puzzle.clues})
         for order in itertools.permutations(range(puzzle.attributes))
     )
     least = [(kind, *first, *second) for kind, first, second in min(forms)]

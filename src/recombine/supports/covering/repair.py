@@ -66,12 +66,8 @@ class Repair:
         if isinstance(self.space, ProductSpace):
             self.of = np.repeat(np.arange(self.space.slots), self.space.levels)
         self.moves = self.effort = 0
-        self.missing = self._missing()
-
-    def _missing(self) -> _Bag:
         never = np.argwhere(self.count == 0)
-        never = never[(np.diff(never, axis=1) > 0).all(axis=1)]
-        return _Bag(map(tuple, never.tolist()))
+        self.missing = _Bag(map(tuple, never[(np.diff(never, axis=1) > 0).all(axis=1)].tolist()))
 
     def fill(self) -> Rows:
         """The same number of rows that leave as little uncovered as the search finds."""

@@ -189,7 +189,7 @@ class Problem(Component, abc.ABC):
         if limits.ndim != 1 or not len(limits) or not np.all(limits >= 0):
             raise BadInput(f"Tolerances must be a list of numbers, 0 or more; got {tolerances}.")
         gaps = (self.costs(instances.questions, answers) - instances.costs) / np.abs(instances.costs)
-        malformed = ~np.isfinite(answers).all(axis=1)
+        malformed = np.asarray(~np.isfinite(answers).all(axis=1))
         violations = self.violations(instances.questions, answers)
         # A missing number violates its constraints at any tolerance.
         holds = {name: (values <= limits[:, None, None]) & np.isfinite(values) for name, values in violations.items()}

@@ -111,7 +111,7 @@ class Support(abc.ABC):
 class OnSubspaces(Support):
     """A rule: all combinations of some subspaces. Its memory does not depend on the number of combinations."""
 
-    def __init__(self, space: Space, *groups: Iterable[int]) -> None:
+    def __init__(self, space: Space, *groups: Iterable[int] | np.ndarray) -> None:
         """Each group of constituents gives a subspace. A constituent is in at most one group."""
         super().__init__(space)
         self.subspaces = [smaller for parts in groups if (smaller := subspace(space, parts)) is not None]

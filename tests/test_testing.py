@@ -37,11 +37,6 @@ from recombine.testing import check_component, check_encoding, check_family, che
 SUBSETS = SubsetSpace(modules=6, max_active=3)
 TOYS = ProductSpace(factors={"colour": 2, "shape": 3, "place": 4})  # type: ignore[arg-type]
 SPACES: list[Space] = [SUBSETS, TOYS]
-RINGS: dict[type, Space] = {
-    SubsetSpace: SubsetSpace(modules=7, max_active=2),
-    ProductSpace: ProductSpace(factors={"colour": 4, "shape": 5}),  # type: ignore[arg-type]
-}
-"""Where the support `rings` exists, which is for pairs."""
 
 EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("spaces", "subset"): [
@@ -56,7 +51,6 @@ EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("supports", "disconnected"): [{}, {"groups": "published"}],
     ("supports", "popular"): [{}, {"parts": 2, "number": 8, "reserve": 3}],
     ("supports", "given"): [{"combinations": [[0, 2, 5], [5, 3, 1]], "weights": [1, 2], "reserve": 4}],
-    ("supports", "rings"): [{}, {"reach": 2}],
     ("supports", "planned"): [{"number": 8, "reserve": 3}, {"number": 4, "strength": 1}],
     ("supports", "optimal"): [{"number": 8, "criterion": one} for one in ("d", "e", "usage", "pair-poor")],
     ("supports", "varied"): [{"number": 8, "strategy": one} for one in ("L", "diagonal", "walk")],
@@ -84,7 +78,10 @@ EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
 
 
 OWN: dict[str, Space] = {
-    **dict.fromkeys(("varied", "missing-block", "corner"), RINGS[ProductSpace]),
+    **dict.fromkeys(
+        ("varied", "missing-block", "corner"),
+        ProductSpace(factors={"colour": 4, "shape": 5}),  # type: ignore[arg-type]
+    ),
     **dict.fromkeys(("scan-split", "compound-divergence"), ScanSpace()),
     "short-lists": ListSpace(low=0, high=2, longest=4),
     "hops": ProductSpace(factors={"x1": 7, "x2": 7, "x3": 7}),  # type: ignore[arg-type]
@@ -138,12 +135,7 @@ def test_spaces():
 
 
 def test_supports():
-    check_all(
-        {
-            name: partial(check_support, support, RINGS[type(space)] if support.kind == "rings" else space)
-            for name, (support, space) in on_spaces("supports").items()
-        }
-    )
+    check_all({name: partial(check_support, kind, space) for name, (kind, space) in on_spaces("supports").items()})
 
 
 def test_families():

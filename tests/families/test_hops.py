@@ -14,7 +14,7 @@ from recombine.families.hops import Hops, HopsTeacher
 from recombine.families.vocabulary import END, SPECIAL
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
-from recombine.supports.hops import KINDS, Hops as Support, HopSupport, steps
+from recombine.supports.hops import INNER, Hops as Support, HopSupport, steps
 from recombine.testing import check_support
 from recombine.training.config import RunConfig, Seeds
 from recombine.training.prepare import Setting
@@ -40,12 +40,12 @@ def setting(chain: str, **family: Any) -> Setting:
     return Setting(config)
 
 
-@pytest.mark.parametrize("chain", KINDS)
+@pytest.mark.parametrize("chain", INNER)
 def test_support_conformance(chain: Any) -> None:
     check_support(Support(chain=chain, number=60, reserve=20), space_of(chain))
 
 
-@pytest.mark.parametrize("chain", KINDS)
+@pytest.mark.parametrize("chain", INNER)
 def test_training_sees_its_share_of_facts_and_no_other(chain: Any) -> None:
     space = space_of(chain)
     support = Support(chain=chain, number=80, reserve=20).draw(space, 1)
@@ -66,7 +66,7 @@ def test_training_sees_its_share_of_facts_and_no_other(chain: Any) -> None:
     assert not any(allowed), "the second half has a fact that is never seen"
 
 
-@pytest.mark.parametrize("chain", KINDS)
+@pytest.mark.parametrize("chain", INNER)
 @pytest.mark.parametrize("chain_of_thought", [False, True])
 def test_answers_follow_the_functions(chain: str, chain_of_thought: bool) -> None:
     own = setting(chain, chain_of_thought=chain_of_thought)

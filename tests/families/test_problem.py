@@ -12,8 +12,7 @@ import pytest
 from recombine.errors import BadInput
 from recombine.families.problem import Problem, instances
 from recombine.families.sequences import WrittenTeacher
-from recombine.problems.digits import as_strings
-from recombine.problems.instances import Instances
+from recombine.problems.base import Instances
 from recombine.problems.knapsack import Knapsack
 from recombine.problems.power_flow import PowerFlow
 from recombine.problems.power_flow.network import network_of
@@ -29,7 +28,7 @@ SACK = Knapsack(items=3, count=4, solver="listing", text="pairs")
 FLOW = PowerFlow(solver="batched", text="pairs")
 
 
-@pytest.mark.parametrize("problem", [SACK, FLOW, Knapsack(items=3, count=4, solver="listing")])
+@pytest.mark.parametrize("problem", [SACK, FLOW])
 @pytest.mark.parametrize("steps", [False, True])
 def test_conformance(problem: Knapsack | PowerFlow, steps: bool) -> None:
     check_family(Problem(problem=problem, steps=steps), SPACE)
@@ -58,7 +57,7 @@ def test_a_task_is_told_by_its_question() -> None:
     family = Problem(problem=SACK)
     teacher = family.draw(SPACE, jax.random.key(0))
     task = teacher.task(jnp.array([5]), jax.random.key(1))
-    assert as_strings(np.asarray(teacher.prompt(task))[None]) == as_strings(np.asarray(teacher.questions)[5:6])
+    np.testing.assert_array_equal(np.asarray(teacher.prompt(task)), np.asarray(teacher.questions)[5])
     batch = teacher.batch(task, jax.random.key(2), 1)
     np.testing.assert_array_equal(batch.targets[0], teacher.answers[5])
 

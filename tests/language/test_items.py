@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from recombine.errors import BadInput
-from recombine.language import tasks as of
+from recombine.language import items as of
 from recombine.language.items import LEVELS, TASKS, make_items
 from recombine.language.words import english
 
@@ -43,11 +43,6 @@ def test_linear_functions_are_exact(number, factor, constant):
 
 def test_small_cases():
     assert of.shifted("Xyz, a!", 3) == "Abc, d!"
-    assert of.backwards("a b c") == "c b a"
-    assert of.in_order(["b", "a", "c"]) == "a b c" and of.in_order("bac", descending=True) == "c b a"
-    assert of.acronym(["man", "owl"]) == "mo" and of.acronym(["man", "owl"], 1) == "aw"
-    with pytest.raises(BadInput, match="no letter number 2"):
-        of.acronym(["a"], 1)
 
 
 def test_every_kind_of_item_has_the_requested_number(items):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
-from recombine.plan.constraints import compile_constraints, forbid, require
+from recombine.plan.constraints import compile_constraints, compiled
 from recombine.plan.expressions import parse
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
@@ -20,6 +20,8 @@ TOYS = ProductSpace(
     factors=(("colour", ("red", "blue")), ("the object", ("dog", "c'at", "雪 山")), ("in", ("and", '"', "3")))
 )
 MODULES = SubsetSpace(modules=5, max_active=3)
+forbid = functools.partial(compiled, hold=True)
+require = functools.partial(compiled, hold=False)
 
 
 def forbidden(clauses, row):

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from recombine.errors import BadInput
-from recombine.plan.costs import make_costs
-from recombine.plan.ordering import covered_by, interactions_in, ordered
+from recombine.plan.costs import covered_by, interactions_in, make_costs, ordered
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
 

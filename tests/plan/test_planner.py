@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
 from recombine.plan.collected import as_names, as_rows, read_collected, write_csv
-from recombine.plan.constraints import compile_constraints, require
+from recombine.plan.constraints import compile_constraints, compiled
 from recombine.plan.costs import make_costs
 from recombine.plan.planner import make_plan
 from recombine.plan.spec import read_spec
@@ -155,7 +155,7 @@ def test_collected_combinations_that_break_constraints_are_reported():
 def test_required_combinations_are_included():
     include = ["a=2 and b=2 and c=2 and d=2", "a=1 and b=1 and c=1"]
     plan = make_plan(GRID, strength=2, include=include)
-    assert all(allowed(GRID, plan.combinations, require(text, GRID)).any() for text in include)
+    assert all(allowed(GRID, plan.combinations, compiled(text, GRID, hold=False)).any() for text in include)
     assert len(met(GRID, plan.combinations)) == 54
     short = make_plan(GRID, budget=1, include=include)
     assert len(short.combinations) == 1 and "budget is too small for all" in short.notes[0]

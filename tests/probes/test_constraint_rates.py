@@ -7,8 +7,7 @@ import pytest
 
 from recombine.errors import BadInput
 from recombine.probes.constraint_rates import EVERY, GROUPS, HARD, TOTAL, ConstraintRates, Scale, box_share, written
-from recombine.problems.base import Problem
-from recombine.problems.instances import Instances
+from recombine.problems.base import Instances, Problem
 from recombine.problems.knapsack import Knapsack
 from recombine.problems.power_flow import PowerFlow
 from recombine.studies.constraints import Constraints

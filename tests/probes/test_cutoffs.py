@@ -13,7 +13,7 @@ from recombine.families.hops import HopsTeacher
 from recombine.probes.base import Measured
 from recombine.probes.cutoffs import FRAGMENTS, Cutoffs, known_facts, most_frequent
 from recombine.supports.coverage_graph import CoverageGraph
-from recombine.supports.hops import KINDS, HopSupport
+from recombine.supports.hops import INNER, HopSupport
 from recombine.training.config import RunConfig, Seeds
 from recombine.training.prepare import Setting
 
@@ -53,7 +53,7 @@ def answer(teacher: HopsTeacher, inputs: list[int]) -> int:
     return int(last[value, inputs[-1]])
 
 
-@pytest.mark.parametrize("chain", KINDS)
+@pytest.mark.parametrize("chain", INNER)
 def test_cutoffs_are_those_of_the_training_examples(chain: Any) -> None:
     one = setting(chain, "hops")
     teacher, support = one.teacher, one.support
@@ -71,7 +71,7 @@ def test_cutoffs_are_those_of_the_training_examples(chain: Any) -> None:
     assert not {*map(tuple, inputs.tolist())} & {*map(tuple, trained.tolist())}
 
 
-@pytest.mark.parametrize("chain", KINDS)
+@pytest.mark.parametrize("chain", INNER)
 def test_facts_are_known_if_each_occurs_in_a_training_example(chain: Any) -> None:
     one = setting(chain, "hops")
     support = one.support

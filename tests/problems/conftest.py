@@ -8,12 +8,10 @@ from recombine.problems.knapsack import Knapsack
 from recombine.problems.power_flow import PowerFlow
 
 PROBLEMS = {
-    "case9": PowerFlow(solver="batched"),
-    "case14": PowerFlow(case="case14", solver="batched"),
-    "case9 in pairs": PowerFlow(solver="batched", text="pairs"),
-    "case14 in pairs": PowerFlow(case="case14", solver="batched", text="pairs"),
+    "case9": PowerFlow(),
+    "case14": PowerFlow(case="case14"),
     "knapsack": Knapsack(),
-    "knapsack in pairs": Knapsack(items=5, count=6, solver="listing", text="pairs"),
+    "small knapsack": Knapsack(items=5, count=6),
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
-from recombine.problems.power_flow import PowerFlow, solve
+from recombine.problems.power_flow import PowerFlow
 from recombine.problems.power_flow.constraints import injected, mismatch, violations_of
 from recombine.problems.power_flow.interior_point import best_answers
 from recombine.problems.power_flow.network import State, as_network, case_of, network_of
@@ -24,6 +24,17 @@ def with_loads(power, loads, answer=None):
         case["gen"][:, 1] = made
         case["gen"][:, 5] = magnitude[network.generator_buses]
     return case
+
+
+def solve(power, loads):
+    """pypower's best answer to loads and its cost; NaN if its solver does not converge."""
+    from pypower.opf import opf
+    from pypower.ppoption import ppoption
+
+    options = ppoption(VERBOSE=0, OUT_ALL=0, PDIPM_FEASTOL=1e-9, PDIPM_GRADTOL=1e-9, PDIPM_COMPTOL=1e-9)
+    solution = opf(with_loads(power, loads), options)
+    answer = np.concatenate([solution["gen"][:, [1, 2]].T.ravel(), solution["bus"][:, [7, 8]].T.ravel()])
+    return (answer if solution["success"] else np.full_like(answer, np.nan)), float(solution["f"])
 
 
 def test_the_admittance_matrix_is_pypowers(power):
@@ -70,13 +81,14 @@ def test_properties_of_the_standard_cases():
 
 def test_the_best_answer_is_pypowers(power, drawn):
     instances = drawn(power)
-    one = power.model_copy(update={"solver": "pypower"}).instances(1, seed=0)
-    np.testing.assert_allclose(instances.answers[:1], one.answers, atol=1e-3)
-    np.testing.assert_allclose(instances.costs[:1], one.costs, rtol=1e-8)
-    assert np.all(power.check(one, one.answers, [1e-6]).every == 1)
+    expected, cost = solve(power, instances.questions[0])
+    np.testing.assert_allclose(instances.answers[0], expected, atol=1e-3)
+    assert instances.costs[0] == pytest.approx(cost, rel=1e-8)
+    violations = power.violations(instances.questions[:1], expected[None])
+    assert max(values.max() for values in violations.values()) <= 1e-6
     # What MATPOWER's manual gives for the case as it is.
     nominal = power.network.nominal.ravel()
-    found, cost = solve(power.case, nominal)
+    found, cost = solve(power, nominal)
     assert cost == pytest.approx({"case9": 5296.69, "case14": 8081.53}[power.case], abs=0.01)
     assert cost == pytest.approx(power.costs(nominal[None], found[None])[0], rel=1e-12)
     np.testing.assert_allclose(best_answers(power.network, nominal[None])[0][0], found, atol=1e-3)
@@ -87,14 +99,14 @@ def test_loads_that_cannot_be_served_have_no_best_answer(power):
     _, found = best_answers(power.network, np.concatenate([nominal, 5 * nominal, nominal]))
     assert found.tolist() == [True, False, True]
     if power.case == "case9":  # The other takes long to give up.
-        assert np.isnan(solve(power.case, 5 * nominal[0])[0]).all()
+        assert np.isnan(solve(power, 5 * nominal[0])[0]).all()
 
 
 def test_loads_are_within_a_fifth(power, drawn):
     questions, nominal = drawn(power).questions, power.network.nominal.ravel()
     share = questions / nominal - 1
-    # But for rounding to a hundredth of a megawatt.
-    assert np.all(np.abs(share) <= 0.2 + 0.005 / np.abs(nominal)) and np.ptp(share) > 0.35
+    # But for rounding to a megawatt.
+    assert np.all(np.abs(share) <= 0.2 + 0.5 / np.abs(nominal)) and np.ptp(share) > 0.35
 
 
 def test_no_other_controls_are_cheaper(power, drawn):
@@ -137,7 +149,7 @@ def test_flows_and_limits_are_those_of_pypower(drawn):
     from pypower.ppoption import ppoption
     from pypower.runpf import runpf
 
-    power = PowerFlow(solver="batched")
+    power = PowerFlow()
     instances = drawn(power)
     case = with_loads(power, instances.questions[0], instances.answers[0])
     case["branch"][:, 5] = 40.0
@@ -152,13 +164,13 @@ def test_flows_and_limits_are_those_of_pypower(drawn):
 
 
 def test_every_type_notices_its_own_violation(drawn):
-    power = PowerFlow(solver="batched")
+    power = PowerFlow()
     instances, parts = drawn(power), power.network.parts
 
     def broken(name, index, value):
         answers = instances.answers.copy()
         answers[:, parts[name].start + index] = value
-        rates = power.check(instances, answers, [1e-4]).whole_by_type
+        rates = power.check(instances, answers, [1e-4]).by_type
         return {kind for kind, rate in rates.items() if rate[0] < 1}
 
     assert "p-bounds" in broken("Pg", 0, 251.0) and "p-bounds" in broken("Pg", 0, 9.0)
@@ -175,7 +187,7 @@ def test_every_type_notices_its_own_violation(drawn):
 
 
 def test_an_unknown_voltage_concerns_its_neighbours_only(drawn):
-    power = PowerFlow(solver="batched")
+    power = PowerFlow()
     instances, network = drawn(power), power.network
     answers = instances.answers.copy()
     answers[:, network.parts["Va"].start + 4] = np.nan
@@ -267,10 +279,3 @@ def test_without_pypower_it_says_what_to_install(monkeypatch):
     with pytest.raises(BadInput, match="pypower") as caught:
         network_of("case9")
     assert "recombine[constraints]" in str(caught.value)
-
-
-def test_other_cases_are_refused():
-    case = case_of("case9")
-    case["branch"][0, 10] = 0
-    with pytest.raises(BadInput, match="in service"):
-        as_network(case)

@@ -53,7 +53,7 @@ def test_longer_lists_are_never_trained_and_all_lengths_are_tested() -> None:
 
 
 def test_other_spaces_and_lengths_are_refused() -> None:
-    with pytest.raises(BadInput, match="needs a space of lists"):
+    with pytest.raises(BadInput, match="not defined for a space of kind"):
         ShortLists().check(SubsetSpace(modules=4, max_active=2))
     with pytest.raises(BadInput, match="too many lists of 20 numbers"):
         ShortLists().check(ListSpace(longest=20))

@@ -129,7 +129,7 @@ def test_pairs_of_a_large_size_are_drawn_without_listing_it() -> None:
 
 
 def test_other_spaces_and_sizes_are_refused() -> None:
-    with pytest.raises(BadInput, match="needs a space of number pairs"):
+    with pytest.raises(BadInput, match="not defined for a space of kind"):
         SmallFactors().check(SubsetSpace(modules=4, max_active=2))
     with pytest.raises(BadInput, match="leave no larger pairs"):
         SmallFactors(left=2, right=1).check(SMALL)

@@ -13,7 +13,7 @@ from recombine.spaces.product import ProductSpace
 from recombine.spaces.rows import RowSet, groups
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports.balanced import Balanced, balanced
-from recombine.supports.listed import random_list
+from recombine.supports.listed import kinds
 from recombine.supports.random import Random
 
 
@@ -78,7 +78,7 @@ def test_share_and_number(paper: SubsetSpace):
 
 def test_a_reserve_can_prevent_balance(monkeypatch: pytest.MonkeyPatch):
     # What the reserve leaves of all combinations is trained on, and no swap is left.
-    monkeypatch.setattr(random_list, "TRIES", 3)
+    monkeypatch.setattr(kinds, "TRIES", 3)
     space = SubsetSpace(modules=6, max_active=2)
     reserved = Random(number=11, reserve=10).draw(space, 0).reserved
     assert spread(space, reserved) > 1

@@ -24,7 +24,7 @@ SPACES: list[Space] = [
 
 
 def first_group(support: TwoGroups) -> set[int]:
-    return set(np.nonzero(support.member)[0].tolist())
+    return set(support.first[1][:-1].tolist())
 
 
 def unmixed(support: TwoGroups) -> np.ndarray:

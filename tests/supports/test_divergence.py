@@ -13,10 +13,10 @@ from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
 from recombine.spaces.scan import ScanSpace
-from recombine.spaces.scan.language import command, parse
+from recombine.spaces.scan.language import CONJUNCTIONS, PHRASES, command, parse
 from recombine.supports.compound_divergence.divergence import (
     ATOMS,
-    COMPOUNDS,
+    TOGETHER,
     atom_counts,
     atom_divergence,
     compound_counts,
@@ -24,6 +24,17 @@ from recombine.supports.compound_divergence.divergence import (
     divergence,
     usage,
 )
+
+COMPOUNDS = (
+    *(" ".join(words) for words in TOGETHER),
+    *(
+        f"{' '.join(phrase)} {conjunction} ..." if role == "first" else f"... {conjunction} {' '.join(phrase)}"
+        for conjunction in CONJUNCTIONS
+        for role in ("first", "last")
+        for phrase in PHRASES
+    ),
+)
+"""The names of compounds, in the order of their counts."""
 
 
 def rows(*texts: str) -> np.ndarray:

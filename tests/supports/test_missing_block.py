@@ -133,5 +133,5 @@ def test_blocks_that_the_space_forbids_are_refused(ranges: Any, message: str):
 
 
 def test_subsets_have_no_blocks():
-    with pytest.raises(BadInput, match="needs a product space"):
+    with pytest.raises(BadInput, match="not defined for a space of kind 'subset'"):
         SPLITS["range"].check(SubsetSpace(modules=5, max_active=2))

@@ -16,6 +16,7 @@ from recombine.supports.balanced import Balanced
 from recombine.supports.base import SupportKind, existing, instead
 from recombine.supports.by_size import BySize
 from recombine.supports.certificate import Promise, whole
+from recombine.supports.corner import Corner
 from recombine.supports.disconnected import Disconnected
 from recombine.supports.given import Given
 from recombine.supports.listed import Listed
@@ -24,7 +25,6 @@ from recombine.supports.optimal import Optimal
 from recombine.supports.planned import Planned
 from recombine.supports.popular import Popular
 from recombine.supports.random import Random
-from recombine.supports.rings import Rings
 from recombine.supports.unpopular import Unpopular
 from recombine.supports.varied import Varied
 
@@ -48,8 +48,6 @@ KINDS: list[SupportKind] = [
     Popular(parts=2, number=9, reserve=3),
     Unpopular(),
     Unpopular(core=3, reserve=3),
-    Rings(),
-    Rings(reach=2, reserve=2),
     Given(combinations=((0, 4), (2, 5)), weights=(1.0, 2.0)),
     Planned(number=7, reserve=3),
     Planned(strength=3, number=5),
@@ -140,8 +138,7 @@ def test_broken_promises_are_reported(paper: SubsetSpace):
 def test_which_kinds_exist(paper: SubsetSpace, huge: SubsetSpace):
     everywhere = {"balanced", "by-size", "disconnected", "missing-part", "popular", "random", "unpopular"}
     assert everywhere <= set(existing(paper))
-    assert not {"rings", "given"} & set(existing(paper))
-    assert everywhere | {"rings"} <= set(existing(SubsetSpace(modules=16, max_active=2)))
+    assert not {"corner", "given"} & set(existing(paper))
     # Too large for a quarter of it to be listed, but not for a number of combinations.
     assert everywhere - {"unpopular"} <= set(existing(huge))
     assert existing(SubsetSpace(modules=5, max_active=1)) == ()
@@ -151,7 +148,7 @@ def test_which_kinds_exist(paper: SubsetSpace, huge: SubsetSpace):
 @pytest.mark.parametrize(
     ("kind", "space", "message"),
     [
-        (Rings(), SPACES[0], r"consist of pairs.*\n.*exist here: balanced, by-size, disconnected"),
+        (Corner(), SPACES[0], r"corner is not defined for a space of kind .subset.*\n.*exist here: balanced, by-size, disconnected"),
         (Random(), SPACES[5], r"never connect two constituents.*\n.*require_connected=false; choose a larger space"),
         (Disconnected(), SubsetSpace(modules=4, max_active=3, min_active=3), r"two groups would have no combination.*\n.*exist"),
         (Disconnected(groups="published"), SPACES[1], r"two groups would have no combination"),
@@ -159,7 +156,6 @@ def test_which_kinds_exist(paper: SubsetSpace, huge: SubsetSpace):
         (Disconnected(), SPACES[5], "Only 0 combinations have constituents of both groups"),
         (Popular(), SPACES[5], "never occur with others"),
         (Unpopular(), SPACES[5], "cannot link other constituents to the core"),
-        (Rings(), SubsetSpace(modules=3, max_active=2), "ring is too small"),
         (Random(), SubsetSpace(modules=2, max_active=1), "has 2 combinations, but training, validation and test need one each"),
     ],
 )  # fmt: skip

@@ -17,7 +17,7 @@ from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.rows import RowSet
 from recombine.spaces.subset import SubsetSpace
-from recombine.supports.listed import drawing, random_list
+from recombine.supports.listed import drawing, kinds
 from recombine.supports.random import Random
 
 
@@ -205,7 +205,7 @@ def test_lists_that_are_too_long_are_refused(huge: SubsetSpace):
 
 
 def test_a_failed_search_is_reported(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(random_list, "TRIES", 3)
+    monkeypatch.setattr(kinds, "TRIES", 3)
     with pytest.raises(BadInput, match="3 random supports of 23 combinations were drawn, and none was complete"):
         Random(number=23).draw(SubsetSpace(modules=24, max_active=2), 0)
 

@@ -136,7 +136,7 @@ def test_jump_is_a_separate_group():
     [SubsetSpace(modules=5, max_active=2), ProductSpace(factors={"a": 3, "b": 3})],  # type: ignore[arg-type]
 )
 def test_other_spaces_are_refused(space):
-    with pytest.raises(BadInput, match=r"needs the space of SCAN, got a space of kind.*\n.*space=scan; supports that"):
+    with pytest.raises(BadInput, match=r"is not defined for a space of kind.*\n.*space=scan; supports that"):
         ScanSplit().check(space)
     assert not {"scan-split", "compound-divergence"} & set(existing(space))
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from recombine.errors import BadInput
-from recombine.plan.costs import make_costs
-from recombine.plan.ordering import covered_by
+from recombine.plan.costs import covered_by, make_costs
 from recombine.spaces.product import ProductSpace
 from recombine.supports.covering import Forbidden, allowed
 from recombine.supports.covering.walk import walk, walkable

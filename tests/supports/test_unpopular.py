@@ -87,7 +87,7 @@ def test_the_reserve(paper: SubsetSpace):
         (Unpopular(core=16), SubsetSpace(modules=16, max_active=3), r"core of 16 of 16.*\n.*choose core=1\.\.15"),
         (Unpopular(core=2), SPACES[2], r"choose core=3\.\.7"),
         (Unpopular(reserve=600), SubsetSpace(modules=16, max_active=3), "reserve fewer"),
-        (Unpopular(), SubsetSpace(modules=1000, max_active=20), r"would not fit.*\n.*give core=..., at most 22"),
+        (Unpopular(), SubsetSpace(modules=1000, max_active=20), r"would not fit.*\n.*give a smaller core="),
         (Unpopular(core=5), SPACES[4], "choose a smaller core"),
     ],
 )  # fmt: skip

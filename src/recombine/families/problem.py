@@ -14,8 +14,8 @@ from recombine.component import field
 from recombine.errors import BadInput
 from recombine.families.sequences import SequenceFamily, WrittenTeacher
 from recombine.families.vocabulary import Vocabulary
-from recombine.problems.base import Problem as Solvable
-from recombine.problems.instances import Instances, together
+from recombine.problems.base import Instances, Problem as Solvable, together
+from recombine.problems.digits import WORDS
 from recombine.problems.power_flow import PowerFlow
 from recombine.spaces.base import Space
 from recombine.spaces.instances import InstanceSpace
@@ -49,7 +49,7 @@ class Problem(SequenceFamily):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        return Vocabulary(words=self.problem.texts.answer.words)
+        return Vocabulary(words=WORDS)
 
     @property
     def longest_prompt(self) -> int:

@@ -38,13 +38,5 @@ def _barer(text: str) -> str:
 
 
 def is_right(response: str, answer: str) -> bool:
-    """Compare a model's response with the right answer.
-
-    Args:
-        response: What the model wrote.
-        answer: The right answer.
-
-    Returns:
-        Whether they are equal after normalisation.
-    """
+    """Whether a model's response equals the right answer after both are normalised."""
     return normalised(response) == normalised(answer) != ""

@@ -44,19 +44,7 @@ class DrawnLanguage:
     def draw(
         cls, rng: np.random.Generator, alphabet: int, letters: int, words: int, law: float, made_up: float
     ) -> DrawnLanguage:
-        """Draw a language.
-
-        Args:
-            rng: The source of randomness.
-            alphabet: The number of letters.
-            letters: The length of words.
-            words: The number of words.
-            law: The exponent of the power law of ranks.
-            made_up: The probability that the next word is any string of letters.
-
-        Returns:
-            The language.
-        """
+        """Draw a language of `words` words of `letters` letters. `law` is the exponent of the power law of ranks."""
         strings = alphabet**letters
         if words > strings:
             raise BadInput(
@@ -89,17 +77,7 @@ class DrawnLanguage:
         return np.where(known[index] == codes, index, len(known))
 
     def texts(self, rng: np.random.Generator, number: int, words: int, made_up: float | None = None) -> Texts:
-        """Draw texts.
-
-        Args:
-            rng: The source of randomness.
-            number: The number of texts.
-            words: The number of words of each.
-            made_up: Another probability of any string of letters.
-
-        Returns:
-            One text per row.
-        """
+        """Draw texts of `words` words, one per row, also with another probability of any string of letters (`made_up`)."""
         free = self.made_up if made_up is None else made_up
         known = self._codes(self.listed)
         # One ascending list of all rows' cumulative probabilities, offset by 1 per row: a single search finds all words.
@@ -124,16 +102,7 @@ class DrawnLanguage:
         return np.log((1 - self.made_up) * follow + self.made_up / self._strings).sum(axis=1)
 
     def graded(self, rng: np.random.Generator, number: int, words: int) -> Int[np.ndarray, "level text letter"]:
-        """Draw different texts at each of the `LEVELS`, with the same letters at all of them, less probable at each level.
-
-        Args:
-            rng: The source of randomness.
-            number: The number of texts at each level.
-            words: The number of words of each.
-
-        Returns:
-            The texts by level.
-        """
+        """Draw different texts at each of the `LEVELS`, with the same letters at all of them, less probable at each level."""
         texts = np.empty((len(LEVELS), 0, words * self.letters), np.int64)
         for _ in range(ATTEMPTS):
             more = self._graded(rng, 2 * number, words)

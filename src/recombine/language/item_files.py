@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from recombine.errors import BadInput, did_you_mean
-from recombine.language.items import Item
-from recombine.language.tasks import ENCODE, VARIANTS, Variant
+from recombine.language.items import ENCODE, VARIANTS, Item, Variant
 
 NEEDED = ("task", "variant", "prompt", "answer")
 OPTIONAL = ("input_logprob", "output_logprob", "input", "output", "group")

@@ -7,13 +7,39 @@ import functools
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 
 from recombine.errors import BadInput, did_you_mean
-from recombine.language import tasks as of
-from recombine.language.tasks import ALPHABET, DECODE, ENCODE, FUNCTIONS, LETTERS, SHIFTS, VARIANTS, Variant
 from recombine.language.words import english
+
+Variant = Literal["common", "rare"]
+VARIANTS: tuple[Variant, ...] = ("common", "rare")
+DECODE, ENCODE = "decode", "encode"
+"""In `encode` the varied text is the input, in all other tasks it is the answer."""
+SHIFTS = {"common": 13, "rare": 12}
+"""The shifts of the cipher. The first is frequent on the internet, the second is not."""
+FUNCTIONS = {"common": (9, 32), "rare": (7, 31)}
+"""The functions x * a/5 + b: Celsius to Fahrenheit, and one without a use."""
+ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+LETTERS = {"common": 0, "rare": 1}
+PLACES = {"common": "first", "rare": "second"}
+"""The index, and its name, of the letter of each word that goes into an acronym."""
+
+CIPHER = (
+    "In the shift cipher rot-{shift} every letter of a message is replaced by the letter {shift} places further on in "
+    "the alphabet; after z it goes on with a. "
+)
+PROMPTS = {
+    DECODE: CIPHER + "Decode this message from rot-{shift}",
+    ENCODE: CIPHER + "Encode this message in rot-{shift}",
+    "reversal": "Give these words in the opposite order, the last word first, with a space between words,",
+    "counting": "How many letters are there in this string? Give the number in digits",
+    "linear": "Multiply this number by {factor}/5, add {constant} to that, give the result",
+    "sorting": "Sort these words alphabetically {order}, with a space between words,",
+    "acronym": "Take the {place} letter of each of these words, join them without spaces",
+}
 
 LENGTHS = (2, 3, 4, 5, 6)
 """The lengths of the words of a text, in random order; all texts have the same length."""
@@ -109,34 +135,40 @@ def _texts(rng: np.random.Generator, seen: set[str]) -> dict[str, str]:
     return texts
 
 
-def _item(task: str, variant: Variant, prompt: str, given: str, answer: str, group: str) -> Item:
-    logprob = english().log_probability
-    return Item(task, variant, prompt, answer, given, answer, logprob(given), logprob(answer), group)
+def shifted(text: str, by: int) -> str:
+    """Shift each letter in the alphabet, cyclically; other characters stay. A negative shift goes back."""
+    moved = ALPHABET[by % 26 :] + ALPHABET[: by % 26]
+    return text.translate(str.maketrans(ALPHABET + ALPHABET.upper(), moved + moved.upper()))
+
+
+def linear(number: int, factor: int, constant: int) -> str:
+    """number * factor/5 + constant, exactly: as a whole number if it is one, with one decimal otherwise."""
+    tenths = number * factor * 2 + constant * 10
+    return str(tenths // 10) if tenths % 10 == 0 else f"{'-' * (tenths < 0)}{abs(tenths) // 10}.{abs(tenths) % 10}"
 
 
 Texts = Mapping[str, str]
 Shifts = Mapping[str, int]
 
 
-def _decode(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts) -> Iterator[Item]:
-    for text in texts.values():
-        for variant in VARIANTS:
-            cipher = of.shifted(text, shifts[variant])
-            yield _item(DECODE, variant, of.decode_prompt(cipher, shifts[variant]), cipher, text, text)
+def _item(task: str, variant: Variant, given: str, answer: str, group: str, **settings: str | int) -> Item:
+    logprob = english().log_probability
+    prompt = f"{PROMPTS[task].format(**settings)} and write nothing else.\n\n{given}"
+    return Item(task, variant, prompt, answer, given, answer, logprob(given), logprob(answer), group)
 
 
-def _encode(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts) -> Iterator[Item]:
+def _cipher(task: str, texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts) -> Iterator[Item]:
     for text in texts.values():
         for variant in VARIANTS:
-            cipher = of.shifted(text, shifts[variant])
-            yield _item(ENCODE, variant, of.encode_prompt(text, shifts[variant]), text, cipher, text)
+            cipher = shifted(text, shifts[variant])
+            given, answer = (cipher, text) if task == DECODE else (text, cipher)
+            yield _item(task, variant, given, answer, text, shift=shifts[variant])
 
 
 def _reversal(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts) -> Iterator[Item]:
     """One variant only: the text varies, the task does not."""
     for text in texts.values():
-        given = of.backwards(text)
-        yield _item("reversal", "common", of.reversal_prompt(given), given, text, text)
+        yield _item("reversal", "common", " ".join(reversed(text.split())), text, text)
 
 
 def _counting(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts) -> Iterator[Item]:
@@ -145,26 +177,25 @@ def _counting(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts
     beside = count + (1 if (index // len(COUNTS)) % 2 == 0 else -1)
     for variant, letters in zip(VARIANTS, (count, beside), strict=True):
         given = "".join(rng.choice(list(ALPHABET), letters))
-        yield _item("counting", variant, of.counting_prompt(given), given, str(letters), f"counting {index}")
+        yield _item("counting", variant, given, str(letters), f"counting {index}")
 
 
 def _linear(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts) -> Iterator[Item]:
     # A fixed order in which all numbers occur once before one repeats.
     number = int(NUMBERS[(index * 37) % len(NUMBERS)])
     for variant in VARIANTS:
-        prompt = of.linear_prompt(number, *FUNCTIONS[variant])
-        answer = of.linear(number, *FUNCTIONS[variant])
-        yield _item("linear", variant, prompt, str(number), answer, f"linear {number}")
+        factor, constant = FUNCTIONS[variant]
+        answer = linear(number, factor, constant)
+        yield _item("linear", variant, str(number), answer, f"linear {number}", factor=factor, constant=constant)
 
 
 def _sorting(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts) -> Iterator[Item]:
     lengths = [int(length) for length in rng.permutation(LENGTHS)]
-    words = english().draw(rng, lengths, 0.0).split()
-    for variant in VARIANTS:
-        descending = variant == "rare"
-        prompt = of.sorting_prompt(words, descending=descending)
-        answer = of.in_order(words, descending=descending)
-        yield _item("sorting", variant, prompt, " ".join(words), answer, of.in_order(words))
+    given = english().draw(rng, lengths, 0.0)
+    words = sorted(given.split())
+    orders = (("from a to z", words), ("from z to a", words[::-1]))
+    for variant, (order, ordered) in zip(VARIANTS, orders, strict=True):
+        yield _item("sorting", variant, given, " ".join(ordered), " ".join(words), order=order)
 
 
 def _acronym(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts) -> Iterator[Item]:
@@ -175,9 +206,8 @@ def _acronym(texts: Texts, index: int, rng: np.random.Generator, shifts: Shifts)
         mixed = "".join(rng.permutation(list(target)))
     for answer in (target, mixed):
         for variant in VARIANTS:
-            words = _words_with(answer, LETTERS[variant], rng)
-            prompt = of.acronym_prompt(words, LETTERS[variant])
-            yield _item("acronym", variant, prompt, " ".join(words), answer, answer)
+            words = [str(rng.choice(_by_letter(LETTERS[variant])[letter])) for letter in answer]
+            yield _item("acronym", variant, " ".join(words), answer, answer, place=PLACES[variant])
 
 
 @functools.cache
@@ -196,14 +226,10 @@ def _spellable() -> list[str]:
     return [word for word in english().words if len(set(word)) == len(word) == 5 and set(word) <= may]
 
 
-def _words_with(letters: str, position: int, rng: np.random.Generator) -> list[str]:
-    return [str(rng.choice(_by_letter(position)[letter])) for letter in letters]
-
-
 Make = Callable[[Texts, int, np.random.Generator, Shifts], Iterator[Item]]
 TASKS: dict[str, Make] = {
-    DECODE: _decode,
-    ENCODE: _encode,
+    DECODE: functools.partial(_cipher, DECODE),
+    ENCODE: functools.partial(_cipher, ENCODE),
     "reversal": _reversal,
     "counting": _counting,
     "linear": _linear,

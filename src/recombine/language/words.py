@@ -45,13 +45,9 @@ class Bigrams:
     """The index of each word."""
 
     def log_probability(self, text: str) -> float:
-        """Compute the natural logarithm of a text's probability, given its number of words.
+        """The natural logarithm of a text's probability, given its number of words. Capitals count as lower case.
 
-        Args:
-            text: The text; capitals count as lower case. A word after one that is not listed counts as a first word.
-
-        Returns:
-            The log-probability.
+        A word after one that is not listed counts as a first word.
         """
         before, total = len(self.words), 0.0
         for word in text.lower().split():

@@ -57,11 +57,6 @@ class ConstraintReward(NextToken):
                 f"have {code_size} and {input_size}.",
                 fix="set problem and steps of the objective as in the family",
             )
-        if answer.separated:
-            raise BadInput(
-                "The reward needs digits at fixed places, but texts with separators have none.",
-                fix="objective.problem.text=pairs and the same for the family's problem",
-            )
         if self.random_positions:
             raise BadInput(
                 f"Sampled answers have consecutive positions, but the objective has random_positions={self.random_positions}.",
@@ -86,8 +81,8 @@ class ConstraintReward(NextToken):
     ) -> Float[Array, " answer"]:
         """The share of constraints that each answer satisfies. A constraint on a number that cannot be read is violated."""
         texts = self.problem.texts
-        questions = texts.question.read_positions(jnp.round(codes).astype(jnp.int32), jnp)
-        numbers = (texts.steps if self.steps else texts.answer).read_positions(tokens, jnp)
+        questions = texts.question.read(jnp.round(codes).astype(jnp.int32), jnp)
+        numbers = (texts.steps if self.steps else texts.answer).read(tokens, jnp)
         answers = numbers[:, np.array(texts.columns)] if self.steps else numbers
         tolerance = self.problem.tolerances[0] if self.tolerance is None else self.tolerance
         return self.problem.satisfied(questions, answers, tolerance, jnp)

@@ -12,8 +12,7 @@ import numpy as np
 from jaxtyping import Int
 
 from recombine.errors import BadInput, did_you_mean
-from recombine.plan.costs import Costs
-from recombine.plan.ordering import covered_by, ordered, weighable
+from recombine.plan.costs import Costs, covered_by, ordered, weighable
 from recombine.plan.wording import amount, interactions_of
 from recombine.spaces.base import Space, in_words
 from recombine.spaces.product import ProductSpace

@@ -15,8 +15,7 @@ from jaxtyping import Int
 
 from recombine.errors import BadInput, did_you_mean
 from recombine.plan.wording import no_file
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 
 ENDINGS = (".csv", ".tsv", ".json", ".jsonl")
 PART = "part_"
@@ -52,21 +51,9 @@ def read_collected(path: Path, space: Space) -> Rows:
 
 
 def as_rows(given: Sequence[Any], space: Space, where: str = "collected") -> Rows:
-    """Turn combinations into rows.
+    """Turn combinations into rows: lists of levels in the order of the factors, mappings from factors to levels, or modules.
 
-    Args:
-        given: Each combination as a list of levels in the order of the factors, as a mapping from factors to levels, or
-            for subsets as a list of modules.
-        space: The space of all combinations.
-        where: The source of the combinations, for error messages.
-
-    Returns:
-        One row per combination.
-
-    Example:
-        ```python
-        as_rows([["red", "dog"], {"colour": "blue", "object": "cat"}], space)
-        ```
+    `where` is the source of the combinations, for error messages.
     """
     return _stacked(space, ((f"{where}, number {index}", item) for index, item in enumerate(given, 1)))
 
@@ -111,14 +98,12 @@ def _row(space: Space, given: Any, where: str) -> Int[np.ndarray, " slots"]:
     if not isinstance(given, (list, tuple)) or len(given) != space.slots:
         raise BadInput(f"{where}: expected {space.slots} levels, got {given!r}.", fix=f"give {', '.join(names[:6])}")
     try:
-        return space.row([_written(value) for value in given])
+        # A JSON value as text: `true` and `null` as they are written.
+        return space.row(
+            [json.dumps(value) if isinstance(value, bool) or value is None else str(value) for value in given]
+        )
     except BadInput as error:
         raise BadInput(f"{where}: {error.message}", fix=error.fix) from None
-
-
-def _written(value: Any) -> str:
-    """A JSON value as text."""
-    return json.dumps(value) if isinstance(value, bool) or value is None else str(value)
 
 
 def _modules(space: Space, given: Any, where: str) -> Int[np.ndarray, " slots"]:

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from recombine.errors import BadInput
 from recombine.plan.expressions import All, Expression, Has, Not, parse
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 from recombine.supports.covering import Forbidden
 from recombine.supports.covering.constraints import Rules
 
@@ -20,30 +19,13 @@ Clause = tuple[frozenset[int], frozenset[int]]
 """A partial combination: the constituents that it has, and those that it lacks."""
 
 
-def forbid(text: str, space: Space) -> list[Forbidden]:
-    """The partial combinations that satisfy the expression, as constraints: no combination may have one of them."""
-    return _compiled(text, space, hold=True)
-
-
-def require(text: str, space: Space) -> list[Forbidden]:
-    """The partial combinations that violate the expression, as constraints: every combination must satisfy it."""
-    return _compiled(text, space, hold=False)
-
-
 def compile_constraints(forbidden: Iterable[str], required: Iterable[str], space: Space) -> tuple[Forbidden, ...]:
-    """Compile all constraints of a plan.
+    """Compile expressions that no combination may satisfy, and expressions that every combination must satisfy.
 
-    Args:
-        forbidden: Expressions that no combination may satisfy.
-        required: Expressions that every combination must satisfy.
-        space: The space that the expressions are about.
-
-    Returns:
-        The forbidden partial combinations. Constraints that contradict each other raise `Unsatisfiable`, which quotes
-        them.
+    Constraints that contradict each other raise `Unsatisfiable`, which quotes them.
     """
-    by_text = {f"forbid {text}": forbid(text, space) for text in forbidden}
-    by_text |= {f"require {text}": require(text, space) for text in required}
+    by_text = {f"forbid {text}": compiled(text, space, hold=True) for text in forbidden}
+    by_text |= {f"require {text}": compiled(text, space, hold=False) for text in required}
     constraints = tuple(dict.fromkeys(clause for clauses in by_text.values() for clause in clauses))
     number = {clause: index for index, clause in enumerate(constraints)}
     Rules(space, constraints).require_satisfiable(
@@ -52,7 +34,8 @@ def compile_constraints(forbidden: Iterable[str], required: Iterable[str], space
     return constraints
 
 
-def _compiled(text: str, space: Space, *, hold: bool) -> list[Forbidden]:
+def compiled(text: str, space: Space, *, hold: bool) -> list[Forbidden]:
+    """The partial combinations under which the expression holds, or under which it does not, as constraints."""
     simple = _Simplified(space)
     try:
         clauses = simple.clauses(parse(text, space), hold)

@@ -10,8 +10,7 @@ from typing import NoReturn
 
 from recombine.errors import BadInput, did_you_mean
 from recombine.plain import plain
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 
 DEEPEST = 60
 """The deepest nesting of parentheses, `not` and `if`."""
@@ -68,14 +67,9 @@ class Token:
 
 
 def parse(text: str, space: Space) -> Expression:
-    """Parse an expression about the combinations of a space.
+    """Parse an expression such as "colour=red and shape=cube", or "3 and not 5" for subsets, as a tree.
 
-    Args:
-        text: The expression, for example "colour=red and shape=cube"; for subsets "3 and not 5".
-        space: The space whose factors and levels, or modules, it names.
-
-    Returns:
-        The expression as a tree. `BadInput` marks the position of an error.
+    `BadInput` marks the position of an error.
     """
     return _Parser(text, space).whole()
 

@@ -15,11 +15,10 @@ from recombine._show import shorten
 from recombine.errors import BadInput
 from recombine.plan.choosing import Choice, Problem, Progress, Rows, choose, shortfall
 from recombine.plan.collected import as_names, as_rows, header, read_collected
-from recombine.plan.constraints import compile_constraints, require as compile_requirement
+from recombine.plan.constraints import compile_constraints, compiled
 from recombine.plan.costs import make_costs
 from recombine.plan.wording import amount, certificate_rows, interactions_of
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 from recombine.spaces.rows import first_of_each
 from recombine.supports.certificate import Certificate, certify
 from recombine.supports.covering import Forbidden, allowed
@@ -141,17 +140,19 @@ def make_plan(
         make_plan(space, strength=2, forbid=["colour=red and shape=cube"]).names
         ```
     """
+    if budget is not None and not (math.isfinite(budget) and budget >= 0):
+        raise BadInput(f"The budget must be a number of at least 0, got {budget}.")
     notes: list[str] = []
     rows = _as_rows(space, collected)
     forbidden = compile_constraints(forbid, require, space)
     problem = Problem(
-        include=tuple(tuple(compile_requirement(text, space)) for text in include),
+        include=tuple(tuple(compiled(text, space, hold=False)) for text in include),
         costs=make_costs(space, cost, costs),
         space=space,
         collected=_checked_rows(space, rows, forbidden, notes),
         strength=_checked_strength(space, strength),
         until_covered=budget is None or strength is not None,
-        budget=math.inf if budget is None else _checked_budget(budget),
+        budget=math.inf if budget is None else float(budget),
         forbidden=forbidden,
         strategy=strategy or COVERING,
         seed=seed,
@@ -240,9 +241,3 @@ def _checked_strength(space: Space, strength: int | None) -> int:
             fix=f"choose a strength of 1 to {space.slots}",
         )
     return strength
-
-
-def _checked_budget(budget: float) -> float:
-    if not (math.isfinite(budget) and budget >= 0):
-        raise BadInput(f"The budget must be a number of at least 0, got {budget}.")
-    return float(budget)

@@ -14,9 +14,7 @@ from recombine.errors import BadInput, did_you_mean
 from recombine.overrides import explain
 from recombine.plan.expressions import parse
 from recombine.plan.spec_file import Document, KeyPath, read_document
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
-from recombine.spaces.subset import SubsetSpace
+from recombine.spaces import ProductSpace, Space, SubsetSpace
 
 WIDEST = 5_000
 """The most levels, or modules, that a space may have: its certificate has a number for each pair of them."""

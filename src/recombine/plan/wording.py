@@ -35,16 +35,10 @@ def interactions_of(strength: int, *, subsets: bool) -> str:
 def certificate_rows(
     certificate: Certificate | None, space: Space, strength: int, covered: tuple[int, int] | None = None
 ) -> list[tuple[str, str]]:
-    """A certificate as rows of a table.
+    """A certificate as rows of a table: pairs of a name and a value, with the same names for every certificate of one plan.
 
-    Args:
-        certificate: The certificate. None where there are no combinations yet.
-        space: The space, which decides whether constituents are called levels or modules.
-        strength: The strength of the plan.
-        covered: Where constraints exclude interactions: how many are covered, and how many are allowed.
-
-    Returns:
-        Pairs of a name and a value, with the same names for every certificate of one plan.
+    The certificate is None where there are no combinations yet. Where constraints exclude interactions, `covered` says
+    how many are covered, and how many are allowed.
     """
     subsets = not isinstance(space, ProductSpace)
     part = "modules" if subsets else "levels"

@@ -15,9 +15,8 @@ from recombine.families.sequences import WrittenTeacher
 from recombine.models.base import Network
 from recombine.probes.base import Measured, Measurement
 from recombine.probes.tasks import AnswerTask, over_tasks
-from recombine.problems.base import Problem
+from recombine.problems.base import Instances, Problem
 from recombine.problems.checking import Check, ConstraintType
-from recombine.problems.instances import Instances
 from recombine.supports.listed import Listed
 from recombine.training.prepare import Setting
 from recombine.training.streams import Stream

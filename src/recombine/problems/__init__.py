@@ -13,12 +13,13 @@ __getattr__, __dir__, __all__ = attach(__name__, __file__)
 
 if TYPE_CHECKING:
     from recombine.problems.base import (
+        Instances as Instances,
         Problem as Problem,
         Repaired as Repaired,
         Texts as Texts,
         Violations as Violations,
+        together as together,
     )
-    from recombine.problems.checking import Check as Check, ConstraintType as ConstraintType, check as check
-    from recombine.problems.instances import Instances as Instances, together as together
+    from recombine.problems.checking import Check as Check, ConstraintType as ConstraintType
     from recombine.problems.knapsack import Knapsack as Knapsack
     from recombine.problems.power_flow import PowerFlow as PowerFlow

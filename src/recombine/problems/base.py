@@ -14,18 +14,8 @@ from jaxtyping import Bool, Float, Int
 
 from recombine.component import Component
 from recombine.errors import BadInput
-from recombine.problems.checking import (
-    Answers,
-    AnswerValues,
-    Check,
-    ConstraintType,
-    Questions,
-    QuestionValues,
-    Values,
-    check,
-)
+from recombine.problems.checking import Answers, AnswerValues, Check, ConstraintType, Questions, QuestionValues, Values
 from recombine.problems.digits import Numbers
-from recombine.problems.instances import Instances
 
 Violations = dict[str, Float[Values, "instance _"]]
 """The violation of each constraint, by type: 0 where it holds, infinite where a number that it needs is missing."""
@@ -35,6 +25,30 @@ Baseline = Literal["mean", "nearest"]
 
 BATCH = 256
 """Questions that are compared with all training questions in one step."""
+
+
+@dataclass(frozen=True)
+class Instances:
+    """Questions with their best answers, one row per instance."""
+
+    questions: Float[np.ndarray, "instance question"]
+    answers: Float[np.ndarray, "instance answer"]
+    costs: Float[np.ndarray, " instance"]
+    """The cost of each best answer; negative values where the problem maximises."""
+    numbers: Int[np.ndarray, " instance"]
+    """The index of each instance among the draws of the seed; draws without an answer are missing."""
+    dropped: int
+    """The number of draws that were left out because the solver found no answer."""
+
+    def __len__(self) -> int:
+        return len(self.questions)
+
+
+def together(parts: Sequence[Instances]) -> Instances:
+    """Join instances that were drawn in parts."""
+    columns = ("questions", "answers", "costs", "numbers")
+    joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in columns}
+    return Instances(**joined, dropped=sum(part.dropped for part in parts))
 
 
 @dataclass(frozen=True)
@@ -70,9 +84,8 @@ class Problem(Component, abc.ABC):
         ```
     """
 
-    text: Literal["digits", "pairs"] = "digits"
-    """How numbers are written. `digits`: one digit per token, with separators. `pairs`, much shorter: two digits per token,
-    without separators, and no more digits than the tolerances need."""
+    text: Literal["pairs"] = "pairs"
+    """How numbers are written: two digits per token, without separators, and no more digits than the tolerances need."""
 
     @property
     @abc.abstractmethod
@@ -94,15 +107,9 @@ class Problem(Component, abc.ABC):
 
     @abc.abstractmethod
     def violations(self, questions: QuestionValues, answers: AnswerValues, xp: ModuleType = np) -> Violations:
-        """Compute the violation of each constraint.
+        """The violation of each constraint, by type. Numbers of answers that could not be read are NaN.
 
-        Args:
-            questions: One question per row.
-            answers: One answer per row; numbers that could not be read are NaN.
-            xp: `numpy`, or `jax.numpy` inside compiled code.
-
-        Returns:
-            Violations by type of constraint.
+        `xp` is `numpy`, or `jax.numpy` inside compiled code.
         """
 
     def satisfied(
@@ -139,12 +146,9 @@ class Problem(Component, abc.ABC):
         Each draw has its own random numbers, so that parts can be computed in parallel and joined by `together`.
 
         Args:
-            number: The number of draws.
+            number: The number of draws. Those for which the solver does not converge are left out and counted.
             seed: The seed.
             start: The index of the first draw.
-
-        Returns:
-            The instances. Draws for which the solver does not converge are left out and counted.
         """
         if number < 1 or seed < 0 or start < 0:
             raise BadInput(
@@ -166,15 +170,14 @@ class Problem(Component, abc.ABC):
     def check(
         self, instances: Instances, answers: Answers, tolerances: Sequence[float] | np.ndarray | None = None
     ) -> Check:
-        """Check answers against the constraints.
+        """Compute the rates of satisfied constraints, and the gap to the optimum.
+
+        A constraint is satisfied where its violation is at most the tolerance.
 
         Args:
             instances: The instances.
             answers: One answer per instance.
             tolerances: The problem's own by default.
-
-        Returns:
-            The rates of satisfied constraints, and the gap to the optimum.
         """
         if not len(instances) or answers.shape != instances.answers.shape:
             raise BadInput(
@@ -182,13 +185,26 @@ class Problem(Component, abc.ABC):
                 f"{len(answers)} answers of {answers.shape[1]}.",
                 fix="give one answer per instance, and at least one",
             )
-        costs = self.costs(instances.questions, answers)
-        gaps = (costs - instances.costs) / np.abs(instances.costs)
-        violations = {
-            name: np.asarray(values) for name, values in self.violations(instances.questions, answers).items()
-        }
+        limits = np.asarray(self.tolerances if tolerances is None else tolerances, dtype=float)
+        if limits.ndim != 1 or not len(limits) or not np.all(limits >= 0):
+            raise BadInput(f"Tolerances must be a list of numbers, 0 or more; got {tolerances}.")
+        gaps = (self.costs(instances.questions, answers) - instances.costs) / np.abs(instances.costs)
         malformed = np.asarray(~np.isfinite(answers).all(axis=1))
-        return check(violations, gaps, malformed, self.tolerances if tolerances is None else tolerances)
+        violations = self.violations(instances.questions, answers)
+        # A missing number violates its constraints at any tolerance.
+        holds = {name: (values <= limits[:, None, None]) & np.isfinite(values) for name, values in violations.items()}
+        each = np.concatenate(list(holds.values()), axis=2)
+        every = np.asarray(each.all(axis=2))
+        return Check(
+            tolerances=limits,
+            by_type={name: held.mean(axis=(1, 2)) for name, held in holds.items()},
+            total=each.mean(axis=(1, 2)),
+            every=every.mean(axis=1),
+            gap=_mean(gaps, ~malformed),
+            feasible_gap=np.array([_mean(gaps, feasible & ~malformed) for feasible in every]),
+            malformed=float(malformed.mean()),
+            numbers={name: values.shape[1] for name, values in violations.items()},
+        )
 
     def baseline(self, name: Baseline, training: Instances, questions: Questions) -> Answers:
         """Compute the answers of a baseline, rounded as their text.
@@ -197,10 +213,7 @@ class Problem(Component, abc.ABC):
             name: `mean`, the mean training answer; or `nearest`, the answer to the nearest training question, with each
                 number of a question scaled by its spread.
             training: The training instances.
-            questions: The questions to answer.
-
-        Returns:
-            One answer per question.
+            questions: The questions to answer, each by one answer.
         """
         if not len(training):
             raise BadInput("A baseline needs training instances, got none.")
@@ -223,6 +236,10 @@ class Problem(Component, abc.ABC):
         if not steps:
             return self.texts.answer.read(tokens)
         return self.texts.steps.read(tokens)[:, list(self.texts.columns)]
+
+
+def _mean(values: Float[np.ndarray, " instance"], which: np.ndarray) -> float:
+    return float(values[which].mean()) if which.any() else float("nan")
 
 
 def _nearest(training: Instances, questions: Questions) -> Answers:

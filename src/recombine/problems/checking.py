@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-
-from recombine.errors import BadInput
 
 Values = Any
 """An array of NumPy, or of JAX inside compiled code, where `xp` is `jax.numpy`."""
@@ -37,8 +35,6 @@ class Check:
     tolerances: Float[np.ndarray, " tolerance"]
     by_type: dict[str, Float[np.ndarray, " tolerance"]]
     """The share of the constraints of a type that hold, over all instances."""
-    whole_by_type: dict[str, Float[np.ndarray, " tolerance"]]
-    """The share of instances in which all constraints of a type hold."""
     total: Float[np.ndarray, " tolerance"]
     """The share of all constraints that hold. It depends on the number of each type, including easy ones."""
     every: Float[np.ndarray, " tolerance"]
@@ -58,44 +54,3 @@ class Check:
         chosen = list(names)
         weights = [self.numbers[name] for name in chosen]
         return np.average([self.by_type[name] for name in chosen], axis=0, weights=weights)
-
-
-def check(
-    violations: Mapping[str, Float[np.ndarray, "instance _"]],
-    gaps: Float[np.ndarray, " instance"],
-    malformed: np.ndarray,
-    tolerances: Sequence[float] | np.ndarray,
-) -> Check:
-    """Compute rates from violations. A constraint holds where its violation is at most the tolerance.
-
-    Args:
-        violations: The violation of each constraint of each instance, by type.
-        gaps: The gap of each answer to the optimum, as a share of it.
-        malformed: Which answers are not numbers throughout.
-        tolerances: The tolerances, 0 or more.
-
-    Returns:
-        The rates at each tolerance.
-    """
-    limits = np.asarray(tolerances, dtype=float)
-    if limits.ndim != 1 or not len(limits) or not np.all(limits >= 0):
-        raise BadInput(f"Tolerances must be a list of numbers, 0 or more; got {tolerances}.")
-    # A missing number violates its constraints at any tolerance.
-    holds = {name: (values <= limits[:, None, None]) & np.isfinite(values) for name, values in violations.items()}
-    each = np.concatenate(list(holds.values()), axis=2)
-    every = np.asarray(each.all(axis=2))
-    return Check(
-        tolerances=limits,
-        by_type={name: held.mean(axis=(1, 2)) for name, held in holds.items()},
-        whole_by_type={name: held.all(axis=2).mean(axis=1) for name, held in holds.items()},
-        total=each.mean(axis=(1, 2)),
-        every=every.mean(axis=1),
-        gap=_mean(gaps, ~malformed),
-        feasible_gap=np.array([_mean(gaps, feasible & ~malformed) for feasible in every]),
-        malformed=float(malformed.mean()),
-        numbers={name: values.shape[1] for name, values in violations.items()},
-    )
-
-
-def _mean(values: Float[np.ndarray, " instance"], which: np.ndarray) -> float:
-    return float(values[which].mean()) if which.any() else float("nan")

@@ -1,20 +1,15 @@
-"""Numbers as text: fixed-point digits, one or two per token, with or without separators between numbers.
+"""Numbers as text: fixed-point digits, two per token, without separators between numbers.
 
 The `Field` of a number fixes its digits (with leading zeros), its decimal point, for which there is no token, and whether
-it has a sign: 134.32 is `13432`. Texts of one kind therefore have one length. Reading accepts any tokens: what does not
-follow the format is not a number (NaN).
-
-With separators, numbers are found by them; without, by position. Two digits per token make a text about half as long:
-134.32 is then `1 34 32`.
+it has a sign: 134.32 is `1 34 32`. Texts of one kind therefore have one length, and a number is found by its position.
+Reading accepts any tokens: what does not follow the format is not a number (NaN).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -24,16 +19,10 @@ from recombine.problems.checking import Values
 
 PAD, END, BEGIN = 0, 1, 2
 """Special tokens: padding, the end of an answer, and its start. Words follow them, as in sequence families."""
-WORDS = (",", "+", "-", *"0123456789")
-"""The words of texts with one digit per token. The token of the first is 3."""
-PAIRS = (*WORDS, *(f"{number:02d}" for number in range(100)))
-"""The words of texts with two digits per token."""
-SEPARATOR, PLUS, MINUS, ZERO = range(3, 7)
-SIZE = 3 + len(WORDS)
-"""The size of the vocabulary with one digit per token, which is the token of the first pair."""
-
-_SHOWN = np.array(["\n", "\n", "?", *PAIRS])
-"""The characters of each token. A text ends at its first padding or end token."""
+WORDS = (",", "+", "-", *"0123456789", *(f"{number:02d}" for number in range(100)))
+"""The token of the first word is 3. The comma is not used."""
+PLUS, MINUS, ZERO = 4, 5, 6
+FIRST_PAIR = 16
 
 
 @dataclass(frozen=True)
@@ -49,42 +38,20 @@ class Field:
     """Whether it has a sign (+ or -) in front."""
 
     @property
-    def width(self) -> int:
-        """The number of tokens with one digit per token."""
-        return self.signed + self.whole + self.decimals
+    def sizes(self) -> tuple[int, ...]:
+        """The number of digits of each token. With an odd number of digits the first is alone."""
+        pairs, odd = divmod(self.whole + self.decimals, 2)
+        return (1,) * odd + (2,) * pairs
 
 
 class Numbers:
     """The format of a text of numbers, one field per number. `write` and `read` convert."""
 
-    def __init__(self, fields: Sequence[Field], group: Literal[1, 2] = 1, separated: bool = True) -> None:
-        """Define a format.
-
-        Args:
-            fields: The format of each number.
-            group: The largest number of digits per token. If a number has an odd number of digits, the first is alone.
-            separated: Whether a comma separates numbers.
-        """
+    def __init__(self, fields: Sequence[Field]) -> None:
         self.fields = tuple(fields)
-        self.group, self.separated = group, separated
         self._scales = np.array([10.0**field.decimals for field in self.fields])
         self._most = np.array([10 ** (field.whole + field.decimals) - 1 for field in self.fields])
         self._signed = np.array([field.signed for field in self.fields])
-        self._forms = [
-            re.compile(f"{'[+-]' if field.signed else ''}[0-9]{{{field.whole + field.decimals}}}")
-            for field in self.fields
-        ]
-        self._sizes = [self._cut(field.whole + field.decimals) for field in self.fields]
-
-    def _cut(self, digits: int) -> tuple[int, ...]:
-        """The number of digits of each token of a number."""
-        first = digits % self.group
-        return (first,) * (first > 0) + (self.group,) * (digits // self.group)
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The vocabulary, without special tokens."""
-        return WORDS if self.group == 1 else PAIRS
 
     @property
     def units(self) -> Float[np.ndarray, " field"]:
@@ -93,9 +60,8 @@ class Numbers:
 
     @property
     def length(self) -> int:
-        """The number of tokens of a text: digits, signs, separators and the end."""
-        tokens = sum(field.signed + len(sizes) for field, sizes in zip(self.fields, self._sizes, strict=True))
-        return tokens + (len(self.fields) - 1) * self.separated + 1
+        """The number of tokens of a text: digits, signs and the end."""
+        return sum(field.signed + len(field.sizes) for field in self.fields) + 1
 
     def rounded(self, values: Float[np.ndarray, "row field"]) -> Float[np.ndarray, "row field"]:
         """Round values as their text does."""
@@ -103,50 +69,33 @@ class Numbers:
 
     def write(self, values: Float[np.ndarray, "row field"]) -> Int[np.ndarray, "row token"]:
         """Write each row as tokens. Raises BadInput for a number that does not fit its field."""
-        integers = self._integers(values)
-        tokens = np.full((len(integers), self.length), SEPARATOR, dtype=np.int32)
-        start = 0
-        for field, sizes, column in zip(self.fields, self._sizes, integers.T, strict=True):
+        columns = []
+        for field, column in zip(self.fields, self._integers(values).T, strict=True):
             if field.signed:
-                tokens[:, start] = np.where(column < 0, MINUS, PLUS)
-            following = np.cumsum(sizes[::-1])[::-1] - sizes
-            digits = enumerate(zip(sizes, following, strict=True), start=start + field.signed)
-            for position, (size, after) in digits:
-                tokens[:, position] = _first(size) + np.abs(column) // 10**after % 10**size
-            start += field.signed + len(sizes) + self.separated
-        tokens[:, -1] = END
-        return tokens
+                columns.append(np.where(column < 0, MINUS, PLUS))
+            following = np.cumsum(field.sizes[::-1])[::-1] - field.sizes
+            for size, after in zip(field.sizes, following, strict=True):
+                columns.append(_first(size) + np.abs(column) // 10**after % 10**size)
+        return np.stack([*columns, np.full(len(values), END)], axis=1).astype(np.int32)
 
-    def read(self, tokens: Int[np.ndarray, "row token"]) -> Float[np.ndarray, "row field"]:
+    def read(self, tokens: Int[Values, "row token"], xp: ModuleType = np) -> Float[Values, "row field"]:
         """Read the numbers of each text; NaN where one is missing or does not follow its format.
 
-        Tokens after the end, or after the last field, are ignored.
+        Tokens after the end, or after the last field, are ignored. `xp` may be `jax.numpy`.
         """
-        tokens = np.where(tokens < 3 + len(self.words), tokens, BEGIN)
-        if not self.separated:
-            missing = max(0, self.length - tokens.shape[1])
-            return np.asarray(self.read_positions(np.pad(tokens, ((0, 0), (0, missing)))))
-        numbers = np.full((len(tokens), len(self.fields)), np.nan)
-        for row, text in zip(numbers, as_strings(tokens), strict=True):
-            for index, (form, word) in enumerate(zip(self._forms, text.split(","), strict=False)):
-                if form.fullmatch(word):
-                    row[index] = int(word)
-        return numbers / self._scales
-
-    def read_positions(self, tokens: Int[Values, "row token"], xp: ModuleType = np) -> Float[Values, "row field"]:
-        """Read texts without separators, by the position of tokens. `xp` may be `jax.numpy`."""
+        tokens = xp.pad(tokens, ((0, 0), (0, max(0, self.length - tokens.shape[1]))))
         before_end = xp.cumsum((tokens == PAD) | (tokens == END), axis=1) == 0
         numbers, start = [], 0
-        for field, sizes, scale in zip(self.fields, self._sizes, self._scales, strict=True):
+        for field, scale in zip(self.fields, self._scales, strict=True):
             valid, value = True, 0
             if field.signed:
                 valid = (tokens[:, start] == PLUS) | (tokens[:, start] == MINUS)
             sign = xp.where(tokens[:, start] == MINUS, -1, 1) if field.signed else 1
-            for position, size in enumerate(sizes, start=start + field.signed):
+            for position, size in enumerate(field.sizes, start=start + field.signed):
                 digits = tokens[:, position] - _first(size)
                 valid = valid & (digits >= 0) & (digits < 10**size)
                 value = value * 10**size + digits
-            start += field.signed + len(sizes)
+            start += field.signed + len(field.sizes)
             # If the last token of a number is before the end, so are the others.
             numbers.append(xp.where(valid & before_end[:, start - 1], sign * value / scale, xp.nan))
         return xp.stack(numbers, axis=1)
@@ -166,13 +115,6 @@ class Numbers:
         return scaled.astype(np.int64)
 
 
-def as_strings(tokens: Int[np.ndarray, "row token"]) -> list[str]:
-    """Convert tokens to characters, up to the end of each text. A token that is not a word becomes `?`."""
-    known = (tokens >= 0) & (tokens < len(_SHOWN))
-    signs = _SHOWN[np.where(known, tokens, BEGIN)]
-    return ["".join(row).split("\n", 1)[0] for row in signs]
-
-
 def _first(size: int) -> int:
     """The first token with `size` digits."""
-    return ZERO if size == 1 else SIZE
+    return ZERO if size == 1 else FIRST_PAIR

@@ -1,13 +1,12 @@
 """A knapsack with several kinds of weight: the most valuable choice of items within all capacities.
 
 A question is the value of each item, its weight of each kind, and the capacity of each kind. An answer is the number of
-each item to take. The best answer comes from HiGHS, through SciPy, or from a list of all answers. Among equally good
-answers it is the one that takes most of the first item, then of the second, and so on.
+each item to take. The best answer is found in a list of all answers. Among equally good answers it is the one that takes
+most of the first item, then of the second, and so on.
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
 from types import ModuleType
 from typing import Literal, NamedTuple
@@ -23,7 +22,7 @@ from recombine.problems.digits import Field, Numbers
 BATCH = 64
 """Questions for which all answers are compared in one step."""
 MAX_ANSWERS = 100_000
-"""The largest number of answers. With more, ties could not be broken within the solver's precision."""
+"""The largest number of answers that are listed."""
 TIGHTNESS = (0.3, 0.6)
 """The range of a capacity, as a share of the weight of all items."""
 
@@ -54,9 +53,8 @@ class Knapsack(Problem):
     count: int = Setting(default=10, ge=1)
     """The largest number of items in an answer."""
 
-    solver: Literal["milp", "listing"] = "milp"
-    """The solver of best answers: an integer program per question (`milp`), or a list of all answers for many questions at
-    once (`listing`), which is much faster if there are few answers."""
+    solver: Literal["listing"] = "listing"
+    """How best answers are found: in a list of all answers, for many questions at once."""
 
     @model_validator(mode="after")
     def _small(self) -> Knapsack:
@@ -92,8 +90,6 @@ class Knapsack(Problem):
         return Quantities(values, weights.reshape(len(questions), self.kinds, self.items), capacities)
 
     def optima(self, questions: Questions) -> Answers:
-        if self.solver == "milp":
-            return np.stack([self._optimum(question) for question in questions])
         every = np.array(list(itertools.product(range(self.copies + 1), repeat=self.items)), dtype=float)
         every = every[every.sum(axis=1) <= self.count]
         rows = range(0, len(questions), BATCH)
@@ -105,26 +101,6 @@ class Knapsack(Problem):
         fits = (np.einsum("nki,ci->nkc", given.weights, every) <= given.capacities[:, :, None]).all(axis=1)
         worth = np.where(fits, given.values @ every.T, -1.0)
         return len(every) - 1 - worth[:, ::-1].argmax(axis=1)
-
-    def _optimum(self, question: Float[np.ndarray, " question"]) -> Float[np.ndarray, " answer"]:
-        from scipy.optimize import Bounds, milp
-
-        given = self._quantities(question[None])
-        # Values are whole numbers, and the tie-breaking terms sum to less than 1.
-        ranks = float(self.copies + 1) ** -np.arange(1, self.items + 1)
-        solution = milp(
-            -(given.values[0] + ranks),
-            integrality=np.ones(self.items),
-            bounds=Bounds(0, self.copies),
-            constraints=(
-                np.vstack([given.weights[0], np.ones(self.items)]),
-                -np.inf,
-                np.append(given.capacities[0], self.count),
-            ),
-            # The presolve writes to the terminal in any case, and gains nothing on small problems.
-            options={"mip_rel_gap": 0, "presolve": False},
-        )
-        return np.rint(solution.x) if solution.success else np.full(self.items, np.nan)
 
     def violations(self, questions: QuestionValues, answers: AnswerValues, xp: ModuleType = np) -> Violations:
         given = self._quantities(questions)
@@ -167,12 +143,10 @@ class Knapsack(Problem):
         capacities = [Field(f"capacity {kind}", digits, 0) for kind in kinds]
         taken = [Field(f"number of item {item}", 1, 0) for item in items]
         left = [Field(f"left of capacity {kind}", digits, 0, signed=True) for kind in kinds]
-        short = self.text == "pairs"
-        numbers = functools.partial(Numbers, group=2 if short else 1, separated=not short)
         return Texts(
-            question=numbers([*values, *weights, *capacities]),
-            answer=numbers(taken),
-            steps=numbers([field for number in taken for field in (number, *left)]),
+            question=Numbers([*values, *weights, *capacities]),
+            answer=Numbers(taken),
+            steps=Numbers([field for number in taken for field in (number, *left)]),
             columns=tuple(range(0, self.items * (self.kinds + 1), self.kinds + 1)),
         )
 

@@ -57,14 +57,7 @@ class Space(Component, abc.ABC):
 
     @abc.abstractmethod
     def sample(self, key: Array) -> Int[Array, " slots"]:
-        """Draw one combination, uniform over all combinations. Can be compiled and vmapped.
-
-        Args:
-            key: A JAX key.
-
-        Returns:
-            The row of the combination.
-        """
+        """Draw one combination as a row, uniform over all combinations. Can be compiled and vmapped."""
 
     @abc.abstractmethod
     def contains(self, rows: Int[np.ndarray, "n slots"]) -> np.ndarray:
@@ -78,9 +71,11 @@ class Space(Component, abc.ABC):
     def interactions(self, strength: int) -> int:
         """The number of interactions: sets of `strength` constituents that occur together in some combination."""
 
-    @abc.abstractmethod
     def sample_interactions(self, rng: np.random.Generator, strength: int, number: int) -> Interactions:
         """Interactions of `strength` constituents, uniform over all of them."""
+        self._require_strength(strength)
+        every = self.list_interactions(strength)
+        return every[rng.integers(len(every), size=number)]
 
     @abc.abstractmethod
     def list_interactions(self, strength: int) -> Int[np.ndarray, "n strength"]:
@@ -104,13 +99,10 @@ class Space(Component, abc.ABC):
         """The readable name of a constituent."""
 
     def enumerate(self, limit: int = ENUMERATION_LIMIT) -> Int[np.ndarray, "size slots"]:
-        """List all combinations as rows. For small spaces only.
+        """List all combinations as rows, those with fewer constituents first. For small spaces only.
 
         Args:
             limit: The most combinations to list. A larger space raises `BadInput`.
-
-        Returns:
-            The rows, those with fewer constituents first.
         """
         if self.size > limit:
             raise BadInput(

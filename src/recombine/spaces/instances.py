@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from pydantic import Field
 
-from recombine.spaces.base import Interactions, Space
+from recombine.spaces.base import Space
 
 
 class InstanceSpace(Space):
@@ -46,10 +46,6 @@ class InstanceSpace(Space):
 
     def list_interactions(self, strength: int) -> Int[np.ndarray, "n strength"]:
         return self._rows() if strength == 1 else np.empty((0, max(0, strength)), np.int32)
-
-    def sample_interactions(self, rng: np.random.Generator, strength: int, number: int) -> Interactions:
-        self._require_strength(strength)
-        return rng.integers(self.number, size=(number, 1))
 
     def second_moment(self) -> Float[np.ndarray, "width width"]:
         return np.eye(self.number) / self.number

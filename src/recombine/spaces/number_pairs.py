@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int
 from pydantic import Field
 
 from recombine.spaces.product import PrefixSpace, ProductSpace
+from recombine.spaces.rows import membership
 
 
 class NumberPairs(PrefixSpace):
@@ -107,9 +108,7 @@ class NumberPairs(PrefixSpace):
             every = np.arange(1, 10**length)
             ones = np.ones_like(every)
             rows = self.of(ones, every) if side else self.of(every, ones)
-            holds = np.zeros((len(rows), self.width + 1))
-            holds[np.arange(len(rows))[:, None], rows] = 1
-            sides.append(holds[:, : self.width])
+            sides.append(membership(rows, self.width).toarray())
         split = self._full.offsets[self.left]
         left, right = sides[0][:, :split], sides[1][:, split:]
         across = np.outer(left.mean(axis=0), right.mean(axis=0))

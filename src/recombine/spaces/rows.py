@@ -54,9 +54,8 @@ class RowSet:
         return lookup(self._keys, rows) >= 0
 
 
-def _mix(values: UInt64[np.ndarray, " n"]) -> UInt64[np.ndarray, " n"]:
-    """The mixing step of splitmix64 (Steele, Lea and Flood 2014): every input bit affects every output bit."""
-    values = values + np.uint64(0x9E3779B97F4A7C15)
+def mixed(values: UInt64[np.ndarray, "*shape"]) -> UInt64[np.ndarray, "*shape"]:
+    """The finaliser of splitmix64 (Steele, Lea and Flood 2014), a bijection: every input bit affects every output bit."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
@@ -64,9 +63,10 @@ def _mix(values: UInt64[np.ndarray, " n"]) -> UInt64[np.ndarray, " n"]:
 
 def row_hash(rows: Rows, seed: int) -> UInt64[np.ndarray, " n"]:
     """A 64-bit hash of each row, the same in every process and on every machine."""
-    state = _mix(np.full(len(rows), seed % 2**64, np.uint64))
+    step = np.uint64(0x9E3779B97F4A7C15)
+    state = mixed(np.full(len(rows), seed % 2**64, np.uint64) + step)
     for column in np.asarray(rows).T:
-        state = _mix(state ^ column.astype(np.uint64))
+        state = mixed((state ^ column.astype(np.uint64)) + step)
     return state
 
 

@@ -12,15 +12,16 @@ from recombine.spaces.base import Space
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
 
+WITH_SUBSPACES = (SubsetSpace, ProductSpace)
+"""The kinds of space for which subspaces are defined."""
+
 
 def subspace(
     space: Space, parts: Iterable[int] | np.ndarray
 ) -> tuple[Space, Int[np.ndarray, " smaller_width_and_pad"]] | None:
-    """The space of combinations that use only these constituents.
+    """The space of combinations that use only these constituents; None if no combination is left.
 
-    Returns:
-        The smaller space, and the number in the larger space of each of its constituents (last: of its pad). None if no
-        combination is left.
+    With it comes the number in the larger space of each of its constituents (last: of its pad).
     """
     kept = sorted({int(part) for part in parts})
     labels = np.array([*kept, space.width], np.int32)
@@ -56,10 +57,3 @@ def interchangeable(space: Space) -> list[Int[np.ndarray, " n"]]:
     """Groups of interchangeable constituents: all modules, or the values of each factor."""
     every = np.arange(space.width)
     return np.split(every, space.offsets[1:]) if isinstance(space, ProductSpace) else [every]
-
-
-def undefined(kind: str, space: Space) -> BadInput | None:
-    """The error of a kind that is defined only for subsets and products, in any other space; None in these two."""
-    if isinstance(space, (SubsetSpace, ProductSpace)):
-        return None
-    return BadInput(f"{kind} is not defined for a space of kind {space.kind!r}.")

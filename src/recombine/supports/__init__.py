@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from recombine.supports.popular import Popular as Popular
     from recombine.supports.random import Random as Random
     from recombine.supports.regions import Regions as Regions
-    from recombine.supports.rings import Rings as Rings
     from recombine.supports.scan_split import ScanSplit as ScanSplit
     from recombine.supports.short_lists import ShortLists as ShortLists
     from recombine.supports.small_factors import SmallFactors as SmallFactors

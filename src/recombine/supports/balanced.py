@@ -9,13 +9,12 @@ import jax
 import numpy as np
 from jaxtyping import Array, Int
 
-from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.rows import Rows, RowSet
-from recombine.spaces.subspace import interchangeable, undefined
+from recombine.spaces.subspace import WITH_SUBSPACES, interchangeable
 from recombine.supports.certificate import Promise
 from recombine.supports.listed.drawing import Keep
-from recombine.supports.listed.random_list import NumberOrShare
+from recombine.supports.listed.kinds import NumberOrShare
 
 
 class Balanced(NumberOrShare):
@@ -27,9 +26,7 @@ class Balanced(NumberOrShare):
     """
 
     kind: Literal["balanced"] = "balanced"
-
-    def obstacle(self, space: Space) -> BadInput | None:
-        return undefined(self.kind, space) or super().obstacle(space)
+    defined_on = WITH_SUBSPACES
 
     def promises(self, space: Space) -> Promise:
         return dataclasses.replace(super().promises(space), balanced=True)

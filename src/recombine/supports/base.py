@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import equinox as eqx
 import numpy as np
@@ -14,6 +15,8 @@ from recombine._show import shorten
 from recombine.component import Component, find, kinds
 from recombine.errors import BadInput
 from recombine.spaces.base import Space, in_words
+from recombine.spaces.rows import Rows
+from recombine.spaces.subspace import subspace
 
 if TYPE_CHECKING:
     from recombine.supports.certificate import Certificate, Promise
@@ -105,16 +108,62 @@ class Support(abc.ABC):
         return _html.card(type(self).__name__, _html.table(("", ""), self._facts()))
 
 
+class OnSubspaces(Support):
+    """A rule: all combinations of some subspaces. Its memory does not depend on the number of combinations."""
+
+    def __init__(self, space: Space, *groups: Iterable[int] | np.ndarray) -> None:
+        """Each group of constituents gives a subspace. A constituent is in at most one group."""
+        super().__init__(space)
+        self.subspaces = [smaller for parts in groups if (smaller := subspace(space, parts)) is not None]
+        """Each subspace, and the numbers of its constituents and of its pad in the whole space."""
+        if len(self.subspaces) < len(groups):
+            raise BadInput("A group of constituents has no combination.")
+
+    @property
+    def size(self) -> int:
+        return sum(smaller.size for smaller, _ in self.subspaces)
+
+    @property
+    def most_parts(self) -> int:
+        return max(smaller.slots for smaller, _ in self.subspaces)
+
+    def contains(self, rows: Rows) -> Bool[np.ndarray, " n"]:
+        return self.space.contains(rows) & self.covers(rows)
+
+    def second_moment(self) -> Float[np.ndarray, "width width"]:
+        moment = np.zeros((self.space.width, self.space.width))
+        for smaller, labels in self.subspaces:
+            kept = labels[:-1]
+            moment[np.ix_(kept, kept)] = smaller.second_moment() * (smaller.size / self.size)
+        return moment
+
+    def covers(self, interactions: Int[np.ndarray, "n strength"]) -> Bool[np.ndarray, " n"]:
+        return np.any([np.isin(interactions, labels).all(axis=1) for _, labels in self.subspaces], axis=0)
+
+
 class SupportKind(Component, abc.ABC):
     """The configuration of a support: which combinations training sees."""
 
+    defined_on: ClassVar[tuple[type[Space], ...]] = (Space,)
+    """The spaces for which this kind is defined."""
+
     def obstacle(self, space: Space) -> BadInput | None:
-        """The reason why no support of this kind exists for this space, whatever its number of combinations."""
+        """The reason why no support of this kind exists for a space of `defined_on`, whatever its number of combinations."""
         return None
+
+    def prevented(self, space: Space) -> BadInput | None:
+        """The obstacle, or that this kind is not defined for such a space."""
+        if isinstance(space, self.defined_on):
+            return self.obstacle(space)
+        kinds_of_space = [known.model_fields["kind"].default for known in self.defined_on]
+        return BadInput(
+            f"{self.kind} is not defined for a space of kind {space.kind!r}.",
+            fix=f"space={' or space='.join(kinds_of_space)}",
+        )
 
     def check(self, space: Space) -> None:
         """Raise BadInput if no such support exists for this space, and name those that do. Nothing is drawn."""
-        error = self.obstacle(space)
+        error = self.prevented(space)
         if error is not None:
             fix = instead(space) if error.fix is None else f"{error.fix}; {instead(space)}"
             raise BadInput(error.message, fix=fix)
@@ -156,7 +205,7 @@ def _exists(kind: str, space: Space) -> bool:
         try:
             # The obstacle comes first: `check` calls `existing` where there is one, without end.
             support = component(**settings)
-            if support.obstacle(space) is None:
+            if support.prevented(space) is None:
                 support.check(space)
                 return True
         except ValueError:  # Some settings have no default, or the support does not exist with these.

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import PositiveFloat
 
 from recombine.spaces.base import Space
-from recombine.supports.listed.random_list import RandomList
+from recombine.supports.listed.kinds import RandomList
 
 
 class BySize(RandomList):

@@ -12,7 +12,7 @@ from scipy.sparse import csgraph
 from recombine import _html
 from recombine._show import text_table
 from recombine.errors import BadInput
-from recombine.spaces.base import Space, in_words
+from recombine.spaces.base import in_words
 from recombine.spaces.subspace import interchangeable
 from recombine.supports.base import Support
 
@@ -74,10 +74,7 @@ class Certificate:
 
     def coverage_of(self, strength: int) -> Coverage:
         """The coverage at one strength."""
-        for coverage in self.coverage:
-            if coverage.strength == strength:
-                return coverage
-        raise KeyError(f"coverage of strength {strength} was not computed")
+        return {coverage.strength: coverage for coverage in self.coverage}[strength]
 
     def _facts(self) -> list[tuple[str, str]]:
         unseen = f"no: {len(self.unseen)} of {len(self.usage)} never occur"
@@ -130,32 +127,18 @@ def whole(size: int) -> Promise:
     return Promise(complete=True, connected=True, groups=1, unseen=0, size=size)
 
 
-def _groups(moment: Float[np.ndarray, "width width"]) -> int:
-    count, _ = csgraph.connected_components(sparse.csr_matrix(moment > 0), directed=False)
-    return int(count)
-
-
-def _balanced(space: Space, usage: Float[np.ndarray, " width"], size: int) -> bool:
-    # Shares have rounding errors of about 1e-16; one combination of the longest list is a share of 2e-7.
-    return all(float(np.ptp(usage[parts])) <= 1 / size + 1e-12 for parts in interchangeable(space))
-
-
 def certify(support: Support, strengths: tuple[int, ...] = (1, 2, 3), seed: int = 0) -> Certificate:
-    """Compute the certificate of a support.
+    """Compute the certificate of a support. Strengths that no combination has are left out.
 
-    Args:
-        support: The drawn support.
-        strengths: The sizes of interactions whose coverage is computed. Sizes that no combination has are left out.
-        seed: The seed of the sample, where there are too many interactions to check all.
-
-    Returns:
-        The certificate.
+    The seed is that of the sample, where there are too many interactions to check all.
     """
     if any(strength < 1 for strength in strengths):
         raise BadInput(f"strengths={strengths}: a strength is at least 1.", fix="give strengths from 1 on")
     moment = support.second_moment()
     usage = np.diag(moment)
-    groups = _groups(moment)
+    groups = int(csgraph.connected_components(sparse.csr_matrix(moment > 0), directed=False)[0])
+    # Shares have rounding errors of about 1e-16; one combination of the longest list is a share of 2e-7.
+    even = 1 / support.size + 1e-12
     coverage = tuple(
         _coverage(support, moment, strength, seed) for strength in strengths if support.space.interactions(strength)
     )
@@ -164,7 +147,7 @@ def certify(support: Support, strengths: tuple[int, ...] = (1, 2, 3), seed: int 
         space_size=support.space.size,
         complete=bool((usage > 0).all()),
         connected=groups == 1,
-        balanced=_balanced(support.space, usage, support.size),
+        balanced=all(float(np.ptp(usage[parts])) <= even for parts in interchangeable(support.space)),
         groups=groups,
         unseen=tuple(int(part) for part in np.nonzero(usage == 0)[0]),
         usage=tuple(float(share) for share in usage),

@@ -10,11 +10,9 @@ from pydantic import Field, NonNegativeFloat, PositiveInt
 
 from recombine.errors import BadInput
 from recombine.language.drawn import LEVELS, DrawnLanguage, Texts
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 from recombine.spaces.rows import Rows, RowSet, row_keys
-from recombine.supports.base import SupportKind
-from recombine.supports.listed import Listed
+from recombine.supports import Listed, SupportKind
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 TEXT, DECODE, ENCODE = "text", "decode", "encode"
@@ -38,22 +36,11 @@ def cipher_space(alphabet: int, length: int) -> ProductSpace:
 class StreamSupport(Listed):
     """The lines of a stream, weighted by how often they were drawn, and the language that they come from."""
 
-    def __init__(
-        self,
-        space: Space,
-        rows: Rows,
-        weights: Float[np.ndarray, " n"],
-        reserved: Int[np.ndarray, "m slots"],
-        language: DrawnLanguage,
-        graded: Int[np.ndarray, "level text letter"],
-        common: int,
-    ) -> None:
-        super().__init__(space, rows, weights, reserved)
-        self.language = language
-        self.graded = graded
-        """The held-out texts at each level of probability. No line of the stream contains them."""
-        self.common = common
-        """The common shift."""
+    language: DrawnLanguage
+    graded: Int[np.ndarray, "level text letter"]
+    """The held-out texts at each level of probability. No line of the stream contains them."""
+    common: int
+    """The common shift."""
 
 
 class CipherStream(SupportKind):
@@ -143,7 +130,9 @@ class CipherStream(SupportKind):
                 f"No line of the stream is of the kind {line_names(alphabet)[missing[0]]!r}, so it would never be trained.",
                 fix="choose a larger number, or a smaller skew",
             )
-        return StreamSupport(space, rows, weights, reserved, language, graded, common)
+        support = StreamSupport(space, rows, weights, reserved)
+        support.language, support.graded, support.common = language, graded, common
+        return support
 
     def _lines(
         self,

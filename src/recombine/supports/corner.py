@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import NonNegativeInt
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 from recombine.spaces.rows import Rows
 from recombine.supports.certificate import Promise, whole
-from recombine.supports.listed.fixed_list import FixedList
+from recombine.supports.listed.kinds import FixedList
 
 
 class Corner(FixedList):
@@ -24,15 +23,14 @@ class Corner(FixedList):
     differs from the corner in three factors then differs from every training combination in at least two.
     """
 
-    too_long: ClassVar[str] = "choose a smaller reach"
+    too_long = "choose a smaller reach"
 
     kind: Literal["corner"] = "corner"
+    defined_on = (ProductSpace,)
     reach: NonNegativeInt = 1
     """The most factors that differ from the corner."""
 
     def obstacle(self, space: Space) -> BadInput | None:
-        if not isinstance(space, ProductSpace):
-            return BadInput("A corner needs a product space.", fix="choose another support, or a product space")
         if not self.reach:
             return BadInput("reach=0 trains on a single combination.", fix="reach=1")
         if self.reach >= space.slots:
@@ -65,8 +63,6 @@ class Corner(FixedList):
         for number in range(self.reach + 1):
             for factors in itertools.combinations(range(space.slots), number):
                 for parts in itertools.product(*(others[factor] for factor in factors)):
-                    row = list(corner)
-                    for factor, part in zip(factors, parts, strict=True):
-                        row[factor] = part
-                    rows.append(row)
+                    changed = dict(zip(factors, parts, strict=True))
+                    rows.append([changed.get(factor, own) for factor, own in enumerate(corner)])
         return rng.permutation(np.array(rows, np.int32))

@@ -8,14 +8,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, UInt32
+from jaxtyping import Array, Int, UInt32
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.rows import Rows
-from recombine.spaces.subset import SubsetSpace
-from recombine.spaces.subspace import interchangeable, subspace, subspace_size, undefined
-from recombine.supports.base import Sampler, Support, SupportKind
+from recombine.spaces import Space, SubsetSpace
+from recombine.spaces.subspace import WITH_SUBSPACES, interchangeable, subspace_size
+from recombine.supports.base import OnSubspaces, Sampler, SupportKind
 from recombine.supports.certificate import Promise
 
 
@@ -37,55 +35,24 @@ class GroupSampler(Sampler):
         return jnp.where(first, *rows)
 
 
-class TwoGroups(Support):
-    """The drawn rule. Its memory does not depend on the number of combinations."""
-
-    def __init__(self, space: Space, first: Int[np.ndarray, " m"]) -> None:
-        super().__init__(space)
-        self.member = np.zeros(space.width + 1, bool)
-        """Which constituents are in the first group. The pad, which is in neither, counts as the second."""
-        self.member[first] = True
-        groups = [np.nonzero(self.member == inside)[0] for inside in (True, False)]
-        spaces = [subspace(space, parts[parts < space.width]) for parts in groups]
-        if spaces[0] is None or spaces[1] is None:
-            raise BadInput("A group of constituents has no combination.")
-        self.first, self.second = spaces[0], spaces[1]
+class TwoGroups(OnSubspaces):
+    """The drawn rule."""
 
     @property
-    def size(self) -> int:
-        return self.first[0].size + self.second[0].size
-
-    @property
-    def most_parts(self) -> int:
-        return max(self.first[0].slots, self.second[0].slots)
-
-    def contains(self, rows: Rows) -> Bool[np.ndarray, " n"]:
-        inside = self.space.contains(rows)
-        return inside & self._one_group(np.where(inside[:, None], rows, 0))
-
-    def covers(self, interactions: Int[np.ndarray, "n strength"]) -> Bool[np.ndarray, " n"]:
-        return self._one_group(np.asarray(interactions))
-
-    def _one_group(self, parts: Int[np.ndarray, "n parts"]) -> Bool[np.ndarray, " n"]:
-        pad, first = parts == self.space.width, self.member[parts]
-        return (first | pad).all(axis=1) | ~first.any(axis=1)
+    def first(self) -> tuple[Space, Int[np.ndarray, " first_and_pad"]]:
+        """The subspace of the first group, and the numbers of its constituents."""
+        return self.subspaces[0]
 
     def sampler(self, pad_to: int | None = None) -> GroupSampler:
+        (first, first_labels), (second, second_labels) = self.subspaces
         # Integers first: the number of combinations may not fit a float.
-        threshold = min((self.first[0].size << 32) // self.size, 2**32 - 1)
+        threshold = min((first.size << 32) // self.size, 2**32 - 1)
         return GroupSampler(
-            spaces=(self.first[0], self.second[0]),
-            labels=(jnp.asarray(self.first[1]), jnp.asarray(self.second[1])),
+            spaces=(first, second),
+            labels=(jnp.asarray(first_labels), jnp.asarray(second_labels)),
             threshold=jnp.asarray(threshold, jnp.uint32),
             slots=self.space.slots,
         )
-
-    def second_moment(self) -> Float[np.ndarray, "width width"]:
-        moment = np.zeros((self.space.width, self.space.width))
-        for smaller, labels in (self.first, self.second):
-            kept = labels[:-1]
-            moment[np.ix_(kept, kept)] = smaller.second_moment() * (smaller.size / self.size)
-        return moment
 
 
 class Disconnected(SupportKind):
@@ -95,6 +62,7 @@ class Disconnected(SupportKind):
     """
 
     kind: Literal["disconnected"] = "disconnected"
+    defined_on = WITH_SUBSPACES
     groups: Literal["halves", "published"] = "halves"
     """Half of the constituents in each group, or one constituent against all others, as in the published code."""
 
@@ -109,9 +77,6 @@ class Disconnected(SupportKind):
         return first, subspace_size(space, np.concatenate([parts[count:] for parts, count in cut]))
 
     def obstacle(self, space: Space) -> BadInput | None:
-        wrong = undefined(self.kind, space)
-        if wrong is not None:
-            return wrong
         sizes = self._sizes(space)
         if not all(sizes):
             what = (
@@ -137,4 +102,5 @@ class Disconnected(SupportKind):
             rng.permutation(parts)[:count]
             for parts, count in zip(interchangeable(space), self._counts(space), strict=True)
         ]
-        return TwoGroups(space, np.concatenate(picked))
+        first = np.concatenate(picked)
+        return TwoGroups(space, first, np.setdiff1d(np.arange(space.width), first))

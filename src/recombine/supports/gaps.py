@@ -12,8 +12,7 @@ from pydantic import NonNegativeInt, PositiveInt
 from recombine.errors import BadInput
 from recombine.spaces.base import Space, in_words
 from recombine.spaces.rows import Rows, RowSet, groups
-from recombine.supports.base import SupportKind
-from recombine.supports.listed import Listed
+from recombine.supports import Listed, SupportKind
 from recombine.supports.listed.drawing import distinct_rows, require, seed_key
 
 TRIES = 1000

@@ -11,7 +11,7 @@ from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.rows import Rows
 from recombine.supports.listed import Listed
-from recombine.supports.listed.fixed_list import FixedList, with_reserve
+from recombine.supports.listed.kinds import FixedList, with_reserve
 
 Constituent = Annotated[
     Annotated[NonNegativeInt, Tag("number")] | Annotated[str, Tag("name")],
@@ -44,16 +44,6 @@ class Given(FixedList):
     def _fit_together(self) -> Given:
         if self.weights is not None and len(self.weights) != len(self.combinations):
             raise ValueError(f"{len(self.weights)} weights were given for {len(self.combinations)} combinations")
-        seen: set[tuple[int | str, ...]] = set()
-        for combination in self.combinations:
-            numbers = [part for part in combination if isinstance(part, int)]
-            if 0 < len(numbers) < len(combination):
-                raise ValueError(f"{combination} mixes numbers and names: give all by number or all by name")
-            # The order of numbers does not matter; the order of names says which factor a value belongs to.
-            same = tuple(sorted(numbers)) if numbers else combination
-            if same in seen:
-                raise ValueError(f"{combination} is given twice: give it once, with a larger weight")
-            seen.add(same)
         return self
 
     def length(self, space: Space) -> int:

@@ -10,30 +10,18 @@ from jaxtyping import Array, Bool, Int
 from pydantic import Field, PositiveInt
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
-from recombine.spaces.rows import Rows
-from recombine.supports.base import SupportKind
-from recombine.supports.listed import Listed
+from recombine.spaces import ProductSpace, Space
+from recombine.supports import Listed, SupportKind
 
 INNER = {"two-hop": 1, "non-tree": 1, "three-hop": 2}
 """The number of functions before the last one. There are two more inputs than that."""
-KINDS = tuple(INNER)
 Chain = Literal["two-hop", "three-hop", "non-tree"]
 
 
 class HopSupport(Listed):
     """A list of inputs, with the inner functions that determined it."""
 
-    def __init__(
-        self,
-        space: Space,
-        rows: Rows,
-        reserved: Int[np.ndarray, "m slots"],
-        inner: Int[np.ndarray, "function token token"],
-    ) -> None:
-        super().__init__(space, rows, reserved=reserved)
-        self.inner = inner
+    inner: Int[np.ndarray, "function token token"]
 
     @property
     def structure(self) -> Int[Array, "function token token"]:
@@ -101,7 +89,10 @@ class Hops(SupportKind):
         trained = inside[half : half + self.number]
         if len(trained) < self.number:
             raise BadInput(f"Only {len(inside)} inputs have only training facts.", fix="choose a smaller number")
-        return HopSupport(space, trained, np.concatenate([inside[:half], outside[: self.reserve - half]]), inner)
+        held_out = np.concatenate([inside[:half], outside[: self.reserve - half]])
+        support = HopSupport(space, trained, reserved=held_out)
+        support.inner = inner
+        return support
 
 
 def steps(

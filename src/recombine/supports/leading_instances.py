@@ -9,10 +9,8 @@ from jaxtyping import Bool, Int
 from pydantic import Field, PositiveInt
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.instances import InstanceSpace
-from recombine.supports.base import SupportKind
-from recombine.supports.listed import Listed
+from recombine.spaces import InstanceSpace, Space
+from recombine.supports import Listed, SupportKind
 
 MOST_HELD_OUT = 5
 """At most one leading block in this many is held out."""
@@ -25,6 +23,7 @@ class LeadingInstances(SupportKind):
     """
 
     kind: Literal["leading-instances"] = "leading-instances"
+    defined_on = (InstanceSpace,)
     share: float = Field(default=0.6, gt=0, lt=1)
     """The share of blocks that are leading."""
     block: PositiveInt = 4
@@ -33,11 +32,7 @@ class LeadingInstances(SupportKind):
     """The number of leading blocks that are held out, but at most a fifth of them."""
 
     def obstacle(self, space: Space) -> BadInput | None:
-        if not isinstance(space, InstanceSpace):
-            return BadInput(
-                f"leading-instances needs a space of instances, got a space of kind {space.kind!r}.",
-                fix="space=instances",
-            )
+        assert isinstance(space, InstanceSpace)
         blocks, over = divmod(space.number, self.block)
         if over or not 2 <= round(self.share * blocks) < blocks:
             return BadInput(

@@ -14,8 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 from pydantic import PositiveInt, field_validator, model_validator
 
 from recombine.errors import BadInput, did_you_mean
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 from recombine.spaces.rows import Rows
 from recombine.spaces.subspace import interchangeable, subspace
 from recombine.supports.base import Sampler, Support, SupportKind
@@ -117,6 +116,7 @@ class MissingBlock(SupportKind):
     """
 
     kind: Literal["missing-block"] = "missing-block"
+    defined_on = (ProductSpace,)
     values: Counts = ()
     """The number of left-out values of each of these factors, as a mapping. The replicate's seed picks the values."""
     ranges: Counts = ()
@@ -140,8 +140,7 @@ class MissingBlock(SupportKind):
         return self.values + self.ranges
 
     def obstacle(self, space: Space) -> BadInput | None:
-        if not isinstance(space, ProductSpace):
-            return BadInput(f"{self.kind} needs a product space, got a space of kind {space.kind!r}.")
+        assert isinstance(space, ProductSpace)
         levels = dict(zip((name for name, _ in space.factors), space.levels, strict=True))
         for name, count in self._counts():
             if name not in levels:

@@ -7,16 +7,13 @@ from typing import Literal
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Int
 from pydantic import NonNegativeInt
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
-from recombine.spaces.rows import Rows
-from recombine.spaces.subset import SubsetSpace
-from recombine.spaces.subspace import interchangeable, subspace, undefined
-from recombine.supports.base import Sampler, Support, SupportKind
+from recombine.spaces import Space
+from recombine.spaces.subspace import WITH_SUBSPACES, interchangeable, subspace, subspace_size
+from recombine.supports.base import OnSubspaces, Sampler, SupportKind
 from recombine.supports.certificate import Promise
 
 
@@ -30,45 +27,23 @@ class RelabelSampler(Sampler):
         return self.labels[self.smaller.sample(key)]
 
 
-class WithoutPart(Support):
-    """The drawn rule. Its memory does not depend on the number of combinations."""
-
-    def __init__(self, space: Space, part: int) -> None:
-        super().__init__(space)
-        self.part = part
-        self.smaller, self.labels = _without(space, part)
-
-    @property
-    def size(self) -> int:
-        return self.smaller.size
-
-    def contains(self, rows: Rows) -> Bool[np.ndarray, " n"]:
-        return self.space.contains(rows) & ~(np.asarray(rows) == self.part).any(axis=1)
+class WithoutPart(OnSubspaces):
+    """The drawn rule."""
 
     def sampler(self, pad_to: int | None = None) -> RelabelSampler:
-        return RelabelSampler(smaller=self.smaller, labels=jnp.asarray(self.labels))
-
-    def second_moment(self) -> Float[np.ndarray, "width width"]:
-        moment = np.zeros((self.space.width, self.space.width))
-        kept = self.labels[:-1]
-        moment[np.ix_(kept, kept)] = self.smaller.second_moment()
-        return moment
-
-    def covers(self, interactions: Int[np.ndarray, "n strength"]) -> Bool[np.ndarray, " n"]:
-        return ~(np.asarray(interactions) == self.part).any(axis=1)
+        smaller, labels = self.subspaces[0]
+        return RelabelSampler(smaller=smaller, labels=jnp.asarray(labels))
 
 
 class MissingPart(SupportKind):
     """All combinations without constituent `part`. By default the replicate's seed picks it."""
 
     kind: Literal["missing-part"] = "missing-part"
+    defined_on = WITH_SUBSPACES
     part: NonNegativeInt | None = None
     """The number of the constituent that never occurs in training."""
 
     def obstacle(self, space: Space) -> BadInput | None:
-        wrong = undefined(self.kind, space)
-        if wrong is not None:
-            return wrong
         return next(filter(None, (_obstacle(space, part) for part in self._candidates(space))), None)
 
     def _candidates(self, space: Space) -> tuple[int, ...]:
@@ -85,7 +60,7 @@ class MissingPart(SupportKind):
         super().check(space)
 
     def promises(self, space: Space) -> Promise:
-        sizes = {_without(space, part)[0].size for part in self._candidates(space)}
+        sizes = {subspace_size(space, _others(space, part)) for part in self._candidates(space)}
         return Promise(
             complete=False,
             connected=False,
@@ -100,29 +75,22 @@ class MissingPart(SupportKind):
         part = self.part
         if part is None:
             part = int(np.random.default_rng(seed).integers(space.width))
-        return WithoutPart(space, part)
+        return WithoutPart(space, _others(space, part))
 
 
-def _without(space: Space, part: int) -> tuple[Space, Int[np.ndarray, " smaller_width_and_pad"]]:
-    """The space without a constituent, and the old numbers of its constituents."""
-    smaller = subspace(space, [other for other in range(space.width) if other != part])
-    if smaller is None:
-        raise BadInput(f"Without constituent {part} no combination is left.", fix="choose a larger space")
-    return smaller
+def _others(space: Space, part: int) -> list[int]:
+    return [other for other in range(space.width) if other != part]
 
 
 def _obstacle(space: Space, part: int) -> BadInput | None:
     """The reason why this constituent cannot be missing; None if it can."""
-    if isinstance(space, SubsetSpace) and space.modules - 1 < space.max_active:
+    smaller = subspace(space, _others(space, part))
+    if smaller is None or smaller[0].slots < space.slots:
         return BadInput(
-            f"Without one of {space.modules} modules no combination of {space.max_active} is left.",
-            fix="raise modules or lower max_active",
+            f"Without {space.label(part)} no combination of {space.slots} constituents is left.",
+            fix="choose a larger space",
         )
-    if isinstance(space, ProductSpace):
-        for (name, values), parts in zip(space.factors, interchangeable(space), strict=True):
-            if len(values) == 1 and part in parts:
-                return BadInput(f"The factor {name!r} has only one value; without it no combination is left.")
-    held_out = space.size - _without(space, part)[0].size
+    held_out = space.size - smaller[0].size
     if held_out < 2:
         return BadInput(
             f"Only {held_out} combination contains constituent {part}, but validation and test need one each.",

@@ -10,12 +10,11 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
+from recombine.spaces import Space, SubsetSpace
 from recombine.spaces.rows import Rows
-from recombine.spaces.subset import SubsetSpace
-from recombine.spaces.subspace import undefined
+from recombine.spaces.subspace import WITH_SUBSPACES
 from recombine.supports.listed.drawing import Keep, distinct_rows
-from recombine.supports.listed.random_list import NumberOrShare, widened
+from recombine.supports.listed.kinds import NumberOrShare, widened
 
 Criterion = Literal["d", "e", "usage", "pair-poor"]
 
@@ -35,13 +34,12 @@ class Optimal(NumberOrShare):
     """
 
     kind: Literal["optimal"] = "optimal"
+    defined_on = WITH_SUBSPACES
     criterion: Criterion = "d"
     require_connected: bool = False
     """By default the list is not redrawn, because the criterion itself is compared."""
 
     def obstacle(self, space: Space) -> BadInput | None:
-        if (wrong := undefined(self.kind, space)) is not None:
-            return wrong
         if space.slots == 1:
             return BadInput("Combinations of one constituent have no pairs, so none is better than another.")
         return super().obstacle(space)
@@ -118,6 +116,9 @@ def pair_poor(met: Float[np.ndarray, "width width"], rows: Int[np.ndarray, "n k"
     return usage(met, rows) * (1 + rows.shape[1] ** 2) - new
 
 
-CRITERIA: dict[
-    Criterion, Callable[[Float[np.ndarray, "width width"], Int[np.ndarray, "n k"]], Float[np.ndarray, " n"]]
-] = {"d": d_optimal, "e": e_optimal, "usage": usage, "pair-poor": pair_poor}
+CRITERIA: dict[Criterion, Callable[[np.ndarray, np.ndarray], Float[np.ndarray, " n"]]] = {
+    "d": d_optimal,
+    "e": e_optimal,
+    "usage": usage,
+    "pair-poor": pair_poor,
+}

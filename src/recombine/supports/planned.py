@@ -7,13 +7,12 @@ from typing import Literal
 from pydantic import PositiveInt
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.subset import SubsetSpace
-from recombine.spaces.subspace import undefined
+from recombine.spaces import Space, SubsetSpace
+from recombine.spaces.subspace import WITH_SUBSPACES
 from recombine.supports.covering import Forbidden, cover
 from recombine.supports.listed import Listed
 from recombine.supports.listed.drawing import require
-from recombine.supports.listed.random_list import NumberOrShare, widened
+from recombine.supports.listed.kinds import NumberOrShare, widened
 
 
 class Planned(NumberOrShare):
@@ -23,14 +22,13 @@ class Planned(NumberOrShare):
     """
 
     kind: Literal["planned"] = "planned"
+    defined_on = WITH_SUBSPACES
     strength: PositiveInt = 2
     """The size of the interactions to cover: 2 for pairs."""
     require_connected: bool = False
     """By default the plan is not redrawn. A short one may not contain every constituent."""
 
     def obstacle(self, space: Space) -> BadInput | None:
-        if (wrong := undefined(self.kind, space)) is not None:
-            return wrong
         if space.slots == 1:
             return BadInput("Combinations of one constituent have no pairs, so none is better than another.")
         if self.strength > space.slots:

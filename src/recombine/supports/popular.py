@@ -9,16 +9,12 @@ from jaxtyping import Array, Int
 from pydantic import PositiveInt
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space, SubsetSpace
 from recombine.spaces.rows import Rows
-from recombine.spaces.subset import SubsetSpace
-from recombine.spaces.subspace import interchangeable, relabelled, subspace, subspace_size, undefined
-from recombine.supports.base import SupportKind
-from recombine.supports.listed import Listed
+from recombine.spaces.subspace import WITH_SUBSPACES, interchangeable, relabelled, subspace, subspace_size
+from recombine.supports import Listed, SupportKind
 from recombine.supports.listed.drawing import SMALL, Keep, distinct_rows, require, shuffled
-from recombine.supports.listed.fixed_list import check_rest, with_reserve
-from recombine.supports.listed.random_list import LONGEST, RandomList
+from recombine.supports.listed.kinds import LONGEST, RandomList, check_rest, with_reserve
 
 
 class Popular(RandomList):
@@ -29,6 +25,7 @@ class Popular(RandomList):
     """
 
     kind: Literal["popular"] = "popular"
+    defined_on = WITH_SUBSPACES
     parts: PositiveInt = 2
     """The number of popular constituents."""
     number: PositiveInt | None = None
@@ -36,9 +33,6 @@ class Popular(RandomList):
     trained on, and the reserve has only combinations without one."""
 
     def obstacle(self, space: Space) -> BadInput | None:
-        wrong = undefined(self.kind, space)
-        if wrong is not None:
-            return wrong
         if sum(len(values) > 1 for values in interchangeable(space)) < 2 and isinstance(space, ProductSpace):
             return BadInput("Popular values must come from two factors, but fewer than two have several values.")
         if space.slots < 2:

@@ -7,9 +7,8 @@ from typing import Literal
 from pydantic import PositiveInt
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.subset import SubsetSpace
-from recombine.supports.listed.random_list import NumberOrShare
+from recombine.spaces import Space, SubsetSpace
+from recombine.supports.listed.kinds import NumberOrShare
 
 
 class Random(NumberOrShare):

@@ -10,27 +10,15 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from recombine import _html
 from recombine.errors import BadInput
 from recombine.spaces.rows import Rows, RowSet, membership, row_hash
-from recombine.supports.base import Support
-from recombine.supports.listed import Listed
+from recombine.supports import Listed, Support
 from recombine.supports.listed.drawing import SMALL, distinct_rows, seed_key, shuffled
 
 Region = Literal["trained", "held_out", "rest", "all_pairs_met", "some_pairs_unmet", "part_unseen", "more_parts"]
 """`held_out` is the reserved common test where the support reserves one, and everything not trained on otherwise.
 `rest` is neither trained on nor held out. The next three divide `held_out` by coverage. `more_parts` is held out and has
 more constituents than any training combination."""
-
-MEANING: dict[Region, str] = {
-    "trained": "training draws from these",
-    "held_out": "the reserved test; everything not trained on where nothing is reserved",
-    "rest": "neither trained on nor held out",
-    "all_pairs_met": "held out, and every pair of constituents occurs in training",
-    "some_pairs_unmet": "held out, and some pair of constituents never occurs in training",
-    "part_unseen": "held out, and some constituent never occurs in training",
-    "more_parts": "held out, with more constituents than any training combination",
-}
 
 Side = Literal["validation", "test"]
 """A hash divides the held-out combinations in two, so that nothing is tuned and scored on the same combinations."""
@@ -47,15 +35,10 @@ CUT = int(VALIDATION_SHARE * 2**64)
 
 
 def stratum(rows: Rows, moment: Float[np.ndarray, "width width"]) -> np.ndarray:
-    """The coverage stratum of each combination.
+    """The coverage stratum of each combination, from E[z z'] of the support.
 
-    Args:
-        rows: The combinations.
-        moment: E[z z'] of the support, which says which constituents and pairs occur in training.
-
-    Returns:
-        `part_unseen` where a constituent never occurs in training, `all_pairs_met` where all pairs of constituents do,
-        `some_pairs_unmet` otherwise.
+    `part_unseen` where a constituent never occurs in training, `all_pairs_met` where all pairs of constituents do,
+    `some_pairs_unmet` otherwise.
     """
     width = len(moment)
     # One more row and column for the pad, which counts as seen with everything.
@@ -71,11 +54,6 @@ def distance(rows: Rows, support_rows: Int[np.ndarray, "m slots"], width: int) -
 
     An added, a dropped and a replaced constituent count as one each: the distance is the larger number of constituents
     of the two, minus the number that they share.
-
-    Args:
-        rows: The combinations to measure.
-        support_rows: The training combinations.
-        width: The width of the space.
     """
     if not len(support_rows):
         raise BadInput("A distance needs at least one training combination.")
@@ -202,6 +180,3 @@ class Regions:
 
     def __repr__(self) -> str:
         return f"<Regions of {self.support!r}, seed {self.seed}>"
-
-    def _repr_html_(self) -> str:
-        return _html.card(f"Regions of {self.support!r}", _html.table(("region", "combinations"), MEANING.items()))

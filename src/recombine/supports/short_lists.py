@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Int
 from pydantic import Field, PositiveInt
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.lists import ListSpace
-from recombine.supports.base import SupportKind
-from recombine.supports.listed import Listed
+from recombine.spaces import ListSpace, Space
+from recombine.supports import Listed, SupportKind
 from recombine.supports.listed.drawing import PERMUTED, distinct_numbers
 
 MOST_HELD_OUT = 5
@@ -23,6 +21,7 @@ class ShortLists(SupportKind):
     """Trains on lists of up to `longest` numbers. The test has lists of these lengths and of all longer ones."""
 
     kind: Literal["short-lists"] = "short-lists"
+    defined_on = (ListSpace,)
     longest: PositiveInt = 5
     """The length of the longest training lists."""
     number: int = Field(default=8000, ge=1, le=PERMUTED // 2)
@@ -32,13 +31,10 @@ class ShortLists(SupportKind):
     reserve: int = Field(default=128, ge=1, le=PERMUTED // 4)
     """The number of held-out lists of each length; at most a fifth of all lists of a trained length."""
 
-    later: ClassVar[frozenset[str]] = frozenset({"tilt"})
+    later = frozenset({"tilt"})
 
     def obstacle(self, space: Space) -> BadInput | None:
-        if not isinstance(space, ListSpace):
-            return BadInput(
-                f"short-lists needs a space of lists, got a space of kind {space.kind!r}.", fix="space=lists"
-            )
+        assert isinstance(space, ListSpace)
         if not space.shortest <= self.longest < space.longest:
             return BadInput(
                 f"longest={self.longest} leaves no lists to train on, or no longer lists: the space has lists of "

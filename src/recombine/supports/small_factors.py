@@ -10,10 +10,8 @@ from jaxtyping import Int
 from pydantic import Field, PositiveInt
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.number_pairs import NumberPairs
-from recombine.supports.base import SupportKind
-from recombine.supports.listed import Listed
+from recombine.spaces import NumberPairs, Space
+from recombine.supports import Listed, SupportKind
 from recombine.supports.listed.drawing import PERMUTED, distinct_numbers
 
 MOST_HELD_OUT = 5
@@ -29,6 +27,7 @@ class SmallFactors(SupportKind):
     """
 
     kind: Literal["small-factors"] = "small-factors"
+    defined_on = (NumberPairs,)
     left: PositiveInt = 2
     """The most digits of the first number in training."""
     right: PositiveInt = 2
@@ -39,11 +38,7 @@ class SmallFactors(SupportKind):
     """The number of held-out pairs of each size; at most a fifth of all pairs of a trained size."""
 
     def obstacle(self, space: Space) -> BadInput | None:
-        if not isinstance(space, NumberPairs):
-            return BadInput(
-                f"small-factors needs a space of number pairs, got a space of kind {space.kind!r}.",
-                fix="space=number-pairs",
-            )
+        assert isinstance(space, NumberPairs)
         if self.left > space.left or self.right > space.right or (self.left, self.right) == (space.left, space.right):
             return BadInput(
                 f"left={self.left} and right={self.right} leave no larger pairs to test on: the space has {space.title}.",

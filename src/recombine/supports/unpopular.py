@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from typing import ClassVar, Literal
+from typing import Literal
 
 import jax
 import numpy as np
@@ -11,31 +10,29 @@ from jaxtyping import Int
 from pydantic import PositiveInt
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space, SubsetSpace
 from recombine.spaces.rows import Rows
-from recombine.spaces.subset import SubsetSpace
-from recombine.spaces.subspace import interchangeable, relabelled, subspace, subspace_size, undefined
+from recombine.spaces.subspace import WITH_SUBSPACES, interchangeable, relabelled, subspace, subspace_size
+from recombine.supports.base import SupportKind
 from recombine.supports.certificate import Promise, whole
 from recombine.supports.listed.drawing import sample_rows, seed_key
-from recombine.supports.listed.fixed_list import FixedList
-from recombine.supports.listed.random_list import LONGEST, check_memory
+from recombine.supports.listed.kinds import LONGEST, FixedList, check_memory
 
 
 class Unpopular(FixedList):
     """Each constituent outside the core occurs in one training combination. The replicate's seed picks the core."""
 
-    too_long: ClassVar[str] = "choose a smaller core, or a larger space"
+    too_long = "choose a smaller core, or a larger space"
 
     kind: Literal["unpopular"] = "unpopular"
+    defined_on = WITH_SUBSPACES
     core: PositiveInt | None = None
     """The number of modules, or of values of each factor, in the core. Half of them by default."""
 
     def obstacle(self, space: Space) -> BadInput | None:
-        wrong = undefined(self.kind, space)
-        if wrong is None and space.slots < 2:
+        if space.slots < 2:
             return BadInput("Combinations of one constituent cannot link other constituents to the core.")
-        return wrong
+        return None
 
     def _counts(self, space: Space) -> list[int]:
         """The number of modules, or of values of each factor, in the core."""
@@ -48,25 +45,17 @@ class Unpopular(FixedList):
         return core + sum(len(parts) - count for parts, count in cut)
 
     def check(self, space: Space) -> None:
-        error = self.obstacle(space)
-        if error is None and isinstance(space, SubsetSpace):
+        SupportKind.check(self, space)
+        if isinstance(space, SubsetSpace):
             count = self._counts(space)[0]
             if not space.min_active <= count < space.modules:
                 raise BadInput(
                     f"A core of {count} of {space.modules} modules is not possible: combinations have at least "
                     f"{space.min_active}, and one module must be outside.",
-                    fix=f"choose core={space.min_active}..{space.modules - 1}"
-                    if space.min_active < space.modules
-                    else "choose a space with more modules",
+                    fix=f"choose core={space.min_active}..{space.modules - 1}, or a space with more modules",
                 )
-        if error is None and self.length(space) > LONGEST:
-            check_memory(self.length(space), fix=f"give core=..., at most {self._largest(space)}")
+        check_memory(self.length(space), fix="give a smaller core=...")
         super().check(space)
-
-    def _largest(self, space: Space) -> int:
-        """The largest core whose combinations fit in memory."""
-        fits = (Unpopular(core=core).length(space) <= LONGEST for core in itertools.count(1))
-        return sum(1 for _ in itertools.takewhile(bool, fits))
 
     def promises(self, space: Space) -> Promise:
         return whole(self.length(space))

@@ -15,7 +15,7 @@ from recombine.audit.embers.regression import INPUT, OUTPUT, fit_embers
 from recombine.audit.findings import Finding
 from recombine.audit.wording import counted, estimate
 from recombine.errors import BadInput
-from recombine.language.tasks import DECODE, ENCODE
+from recombine.language.items import DECODE, ENCODE
 from recombine.stats.intervals import Interval
 from recombine.stats.logistic_mixed import MixedLogistic
 from recombine.stats.mixed import within_slope

@@ -1,8 +1,8 @@
 """Optimal power flow: the cheapest generation for given loads, in the standard networks of 9 and 14 buses.
 
 A question is the loads (active ones in MW, then reactive ones in MVAr). An answer is the power of every generator and the
-voltage of every bus. The best answer comes from pypower's optimal power flow, or from the same method for many loads at
-once (`interior_point`). `network` has the arrays of a case, `constraints` what an answer must satisfy, `newton` the repair.
+voltage of every bus. `interior_point` finds the best answers, by the method of pypower. `network` has the arrays of a case,
+`constraints` what an answer must satisfy, `newton` the repair.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -21,11 +21,8 @@ from recombine.problems.checking import Answers, AnswerValues, ConstraintType, Q
 from recombine.problems.digits import Field, Numbers
 from recombine.problems.power_flow.constraints import types_of, violations_of
 from recombine.problems.power_flow.interior_point import best_answers
-from recombine.problems.power_flow.network import Case, Network, case_of, network_of, pypower
+from recombine.problems.power_flow.network import Case, Network, network_of
 from recombine.problems.power_flow.newton import corrected
-
-PRECISION = 1e-9
-"""The tolerance of pypower's solver for feasibility, gradient and complementarity, relative as it defines them."""
 
 
 class PowerFlow(Problem):
@@ -41,13 +38,12 @@ class PowerFlow(Problem):
     """The network."""
     spread: float = Setting(default=0.2, gt=0, lt=1)
     """The largest relative deviation of a load from that of the case; deviations are uniform."""
-    solver: Literal["pypower", "batched"] = "pypower"
-    """The solver of best answers: pypower, one load at a time, or the same method for many at once (`batched`), which is
-    much faster. They agree to more digits than a text has."""
+    solver: Literal["batched"] = "batched"
+    """The solver of best answers: pypower's method, for many loads at once."""
 
     @property
     def tolerances(self) -> tuple[float, ...]:
-        return (0.001, 0.003, 0.01, 0.03, 0.1) if self.text == "digits" else (0.01, 0.03, 0.1, 0.3)
+        return (0.01, 0.03, 0.1, 0.3)
 
     @property
     def network(self) -> Network:
@@ -64,10 +60,8 @@ class PowerFlow(Problem):
         return self.texts.question.rounded((nominal * (1 + share))[None])[0]
 
     def optima(self, questions: Questions) -> Answers:
-        if self.solver == "batched":
-            answers, converged = best_answers(self.network, questions)
-            return np.where(converged[:, None], answers, np.nan)
-        return np.stack([solve(self.case, question)[0] for question in questions])
+        answers, converged = best_answers(self.network, questions)
+        return np.where(converged[:, None], answers, np.nan)
 
     def violations(self, questions: QuestionValues, answers: AnswerValues, xp: ModuleType = np) -> Violations:
         return violations_of(self.network, questions, answers, xp)
@@ -81,60 +75,29 @@ class PowerFlow(Problem):
         return corrected(self.network, questions, answers)
 
     def layout(self) -> Texts:
-        # In pairs: to 1 MW, 0.0001 and 0.01 degrees, which together are less than 0.01 per unit in every balance. Every
-        # number can be written beyond its bounds, except negative active power: it has no sign, so that lower bounds of 0
-        # always hold (those of all generators with 14 buses, of none with 9).
-        network, short = self.network, self.text == "pairs"
-        power = functools.partial(Field, whole=3, decimals=0 if short else 2, signed=True)
-        positive = functools.partial(power, signed=not short)
-        small = functools.partial(power, whole=2 if short else 3)
+        # To 1 MW, 0.0001 and 0.01 degrees, which together are less than 0.01 per unit in every balance. Every number can be
+        # written beyond its bounds, except negative active power: it has no sign, so that lower bounds of 0 always hold
+        # (those of all generators with 14 buses, of none with 9).
+        network = self.network
+        power = functools.partial(Field, whole=3, decimals=0, signed=True)
+        positive = functools.partial(power, signed=False)
+        small = functools.partial(power, whole=2)
 
         def at(name: str, buses: Int[np.ndarray, " some"], field: Callable[[str], Field]) -> list[Field]:
             return [field(f"{name} at bus {bus + 1}") for bus in buses]
 
         generators, buses = network.generator_buses, range(1, network.buses + 1)
         active, reactive = at("Pg", generators, positive), at("Qg", generators, power)
-        magnitudes = [Field(f"Vm of bus {bus}", whole=1, decimals=4 if short else 5) for bus in buses]
-        angles = [Field(f"Va of bus {bus}", whole=2, decimals=2 if short else 3, signed=True) for bus in buses]
+        magnitudes = [Field(f"Vm of bus {bus}", whole=1, decimals=4) for bus in buses]
+        angles = [Field(f"Va of bus {bus}", whole=2, decimals=2, signed=True) for bus in buses]
         loads = [*at("load P", network.load_buses, positive), *at("load Q", network.load_buses, small)]
         totals = [positive("total P of loads"), power("total Q of loads")]
         answer = [*active, *reactive, *magnitudes, *angles]
         steps = [*totals, *active, power("losses"), *angles, *magnitudes, *reactive]
-        numbers = functools.partial(Numbers, group=2 if short else 1, separated=not short)
-        return Texts(
-            question=numbers(loads),
-            answer=numbers(answer),
-            steps=numbers(steps),
-            columns=tuple(map(steps.index, answer)),
-        )
+        return Texts(Numbers(loads), Numbers(answer), Numbers(steps), columns=tuple(map(steps.index, answer)))
 
     def steps(self, questions: Questions, answers: Answers) -> Float[np.ndarray, "n number"]:
         totals = np.stack(np.split(questions, 2, axis=1)).sum(axis=2).T
         power, reactive, magnitude, angle = (answers[:, part] for part in self.network.parts.values())
         losses = power.sum(axis=1, keepdims=True) - totals[:, :1]
         return np.concatenate([totals, power, losses, angle, magnitude, reactive], axis=1)
-
-
-@functools.cache
-def _given(case: Case) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A case and the options of pypower."""
-    options = pypower("ppoption").ppoption(
-        VERBOSE=0, OUT_ALL=0, PDIPM_FEASTOL=PRECISION, PDIPM_GRADTOL=PRECISION, PDIPM_COMPTOL=PRECISION
-    )
-    return case_of(case), options
-
-
-def solve(case: Case, loads: Float[np.ndarray, " two_load"]) -> tuple[Float[np.ndarray, " answer"], float]:
-    """The best answer to loads and its cost, by pypower; NaN if its solver does not converge."""
-    given, options = _given(case)
-    at_bus, at_generator = pypower("idx_bus"), pypower("idx_gen")
-    loaded = {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in given.items()}
-    rows, columns = network_of(case).load_buses[:, None], [at_bus.PD, at_bus.QD]
-    loaded["bus"][rows, columns] = loads.reshape(2, -1).T
-    solution = pypower("opf").opf(loaded, options)
-    if not solution["success"]:
-        network = network_of(case)
-        return np.full(2 * (network.generators + network.buses), np.nan), float("nan")
-    generated = solution["gen"][:, [at_generator.PG, at_generator.QG]].T.ravel()
-    voltages = solution["bus"][:, [at_bus.VM, at_bus.VA]].T.ravel()
-    return np.concatenate([generated, voltages]), float(solution["f"])

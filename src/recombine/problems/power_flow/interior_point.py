@@ -27,6 +27,11 @@ REACH = 0.99995
 CENTRING = 0.1
 """The share of the mean complementarity that a step aims at."""
 
+Points = Float[np.ndarray, "n x"]
+Equations = Float[np.ndarray, "n equation"]
+Limits = Float[np.ndarray, "n limit"]
+Converged = Bool[np.ndarray, " n"]
+
 
 class Forms(NamedTuple):
     """A network as quadratic forms in the Cartesian coordinates of its voltages (real parts, then imaginary ones)."""
@@ -102,18 +107,14 @@ class _Problem:
         middle = (self.least + self.most)[: self.powers] / 2
         return np.tile(np.concatenate([middle, flat, 0 * flat]), (number, 1))
 
-    def equations(
-        self, x: Float[np.ndarray, "n x"], demand: Float[np.ndarray, "n equation"]
-    ) -> tuple[Float[np.ndarray, "n equation"], Float[np.ndarray, "n equation x"]]:
+    def equations(self, x: Points, demand: Equations) -> tuple[Equations, Float[np.ndarray, "n equation x"]]:
         """The mismatch of power balance, and its derivatives."""
         slope = _slopes(self.forms.balance, x[:, self.powers :])
         off = _values(slope, x[:, self.powers :]) + demand - x[:, : self.powers] @ self.forms.incidence.T
         minus = np.broadcast_to(-self.forms.incidence, (len(x), *self.forms.incidence.shape))
         return off, np.concatenate([minus, slope], axis=2)
 
-    def limits(
-        self, x: Float[np.ndarray, "n x"]
-    ) -> tuple[Float[np.ndarray, "n limit"], Float[np.ndarray, "n limit x"]]:
+    def limits(self, x: Points) -> tuple[Limits, Float[np.ndarray, "n limit x"]]:
         """The inequalities (upper bounds, lower bounds, lines), which must not exceed 0, and their derivatives."""
         voltage = x[:, self.powers :]
         slope = _slopes(self.forms.square, voltage)
@@ -131,9 +132,7 @@ class _Problem:
         off = np.concatenate([bounded - self.most, self.least - bounded, line], axis=1)
         return off, np.concatenate([by, -by, by_line], axis=1)
 
-    def curvature(
-        self, x: Float[np.ndarray, "n x"], equal: Float[np.ndarray, "n equation"], unequal: Float[np.ndarray, "n limit"]
-    ) -> Float[np.ndarray, "n x x"]:
+    def curvature(self, x: Points, equal: Equations, unequal: Limits) -> Float[np.ndarray, "n x x"]:
         """Second derivatives of costs and constraints, weighted by their multipliers."""
         voltage = x[:, self.powers :]
         upper, lower = unequal[:, self.powers : len(self.most)], unequal[:, len(self.most) + self.powers :]
@@ -157,7 +156,7 @@ class _Problem:
         gradient[:, : self.network.generators] = 2 * self.square * p + self.linear
         return gradient
 
-    def solve(self, loads: Float[np.ndarray, "n two_load"]) -> tuple[Answers, Bool[np.ndarray, " n"]]:
+    def solve(self, loads: Float[np.ndarray, "n two_load"]) -> tuple[Answers, Converged]:
         """The best answers to one batch of loads, and for which the method converged."""
         demand = self.network.demand(loads)
         x, converged = self._descend(np.concatenate([np.real(demand), np.imag(demand)], axis=1))
@@ -167,9 +166,7 @@ class _Problem:
         state = State(p, q, np.abs(voltage), np.angle(voltage) + self.network.reference_angle)
         return self.network.answers(state), converged
 
-    def _descend(
-        self, demand: Float[np.ndarray, "n equation"]
-    ) -> tuple[Float[np.ndarray, "n x"], Bool[np.ndarray, " n"]]:
+    def _descend(self, demand: Equations) -> tuple[Points, Converged]:
         """Newton's method on the optimality conditions, with a barrier that decreases towards the optimum."""
         number, free = len(demand), self.free
         x = self.start(number)

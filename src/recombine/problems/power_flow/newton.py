@@ -16,6 +16,9 @@ from recombine.problems.checking import Answers
 from recombine.problems.power_flow.constraints import injected
 from recombine.problems.power_flow.network import Network, State
 
+Voltages = Complex[np.ndarray, "n bus"]
+Buses = Int[np.ndarray, " _"]
+
 MAX_STEPS = 20
 TOLERANCE = 1e-10
 """The largest mismatch, in per unit, at which the equations count as solved."""
@@ -50,9 +53,7 @@ def corrected(network: Network, loads: Float[np.ndarray, "n two_load"], answers:
     return Repaired(repaired, done)
 
 
-def _solved(
-    network: Network, voltage: Complex[np.ndarray, "n bus"], injection: Complex[np.ndarray, "n bus"]
-) -> tuple[Complex[np.ndarray, "n bus"], Bool[np.ndarray, " n"]]:
+def _solved(network: Network, voltage: Voltages, injection: Voltages) -> tuple[Voltages, Bool[np.ndarray, " n"]]:
     """The voltages at which the given power is injected, and for which rows they were found."""
     buses = np.arange(network.buses)
     free = np.setdiff1d(buses, network.reference)
@@ -82,12 +83,7 @@ def _step(jacobian: Float[np.ndarray, "n k k"], off: Float[np.ndarray, "n k"]) -
         return np.einsum("nij,nj->ni", np.linalg.pinv(jacobian), off)
 
 
-def _jacobian(
-    network: Network,
-    voltage: Complex[np.ndarray, "n bus"],
-    free: Int[np.ndarray, " free"],
-    unheld: Int[np.ndarray, " unheld"],
-) -> Float[np.ndarray, "n k k"]:
+def _jacobian(network: Network, voltage: Voltages, free: Buses, unheld: Buses) -> Float[np.ndarray, "n k k"]:
     """The derivatives of active power at free buses, and of reactive power where the magnitude is not held."""
     here = np.eye(network.buses)
     current = voltage @ network.admittance.T

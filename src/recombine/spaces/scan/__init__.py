@@ -14,7 +14,8 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from recombine.spaces.base import Interactions, Space
+from recombine.spaces.base import Space
+from recombine.spaces.rows import membership
 from recombine.spaces.scan import language
 
 
@@ -58,11 +59,6 @@ class ScanSpace(Space):
 
     def list_interactions(self, strength: int) -> Int[np.ndarray, "n strength"]:
         return _meeting(strength).copy()
-
-    def sample_interactions(self, rng: np.random.Generator, strength: int, number: int) -> Interactions:
-        self._require_strength(strength)
-        every = _meeting(strength)
-        return every[rng.integers(len(every), size=number)]
 
     def second_moment(self) -> Float[np.ndarray, "width width"]:
         return _moment().copy()
@@ -111,8 +107,5 @@ def _meeting(strength: int) -> Int[np.ndarray, "n strength"]:
 @functools.cache
 def _moment() -> Float[np.ndarray, "width width"]:
     """E[z z'] over all commands."""
-    rows = _every()
-    holds = np.zeros((len(rows), language.WIDTH + 1))
-    holds[np.arange(len(rows))[:, None], rows] = 1
-    holds = holds[:, :-1]
-    return holds.T @ holds / len(rows)
+    members = membership(_every(), language.WIDTH)
+    return (members.T @ members).toarray() / language.SIZE

@@ -175,48 +175,19 @@ def actions(row: Sequence[int] | Int[np.ndarray, " slots"]) -> tuple[str, ...]:
     return tuple(ACTIONS[action] for action in np.asarray(action_numbers(np.asarray(row))) if action < len(ACTIONS))
 
 
-END = "the end"
-_AFTER_A_TURN = (*REPETITIONS, *CONJUNCTIONS, END)
-_AFTER = {
-    **dict.fromkeys(CONJUNCTIONS, PRIMITIVES),
-    **dict.fromkeys(PRIMITIVES, (*MANNERS, *DIRECTIONS, *_AFTER_A_TURN)),
-    "turn": (*MANNERS, *DIRECTIONS),
-    **dict.fromkeys(MANNERS, DIRECTIONS),
-    **dict.fromkeys(DIRECTIONS, _AFTER_A_TURN),
-    **dict.fromkeys(REPETITIONS, (*CONJUNCTIONS, END)),
-}
-"""The words that can follow each word."""
-
-
 def parse(words: str | Sequence[str]) -> Int[np.ndarray, " slots"]:
-    """The row of a command, given as text or as a list of words. `BadInput` names the first wrong word."""
+    """The row of a command, given as text or as a list of words. `BadInput` names the wrong phrase."""
     given = words.split() if isinstance(words, str) else list(words)
-    allowed: tuple[str, ...] = PRIMITIVES
-    joined = False
-    for position, word in enumerate([*given, END]):
-        at_end = position == len(given)
-        if joined:
-            allowed = tuple(option for option in allowed if option not in CONJUNCTIONS)
-        if word not in allowed or (word == END and not at_end):
-            problem = "the command ends" if at_end else f"word {position + 1} is {word!r}"
+    cut = next((position for position, word in enumerate(given) if word in CONJUNCTIONS), len(given))
+    # A single phrase is both the first and the last.
+    first, last = tuple(given[:cut]), tuple(given[cut + 1 :] if cut < len(given) else given)
+    for phrase in (first, last):
+        if phrase not in PHRASES:
             raise BadInput(
-                f"In the command {' '.join(given)!r} {problem}, but {_listed(allowed)} was expected.",
+                f"{' '.join(phrase)!r} is not a phrase of SCAN, in the command {' '.join(given)!r}.",
                 fix="write at most two phrases, for example 'jump around left twice and turn right'",
             )
-        joined = joined or word in CONJUNCTIONS
-        allowed = _AFTER.get(word, ())
-    return np.asarray(rows_of(np.asarray(_number_of(tuple(given)))))
-
-
-def _listed(options: tuple[str, ...]) -> str:
-    return options[0] if len(options) == 1 else f"{', '.join(options[:-1])} or {options[-1]}"
-
-
-def _number_of(words: Phrase) -> int:
-    """The number of a grammatical command."""
-    for index, conjunction in enumerate(CONJUNCTIONS):
-        if conjunction in words:
-            cut = words.index(conjunction)
-            first, last = PHRASES.index(words[:cut]), PHRASES.index(words[cut + 1 :])
-            return COUNT + (index * COUNT + first) * COUNT + last
-    return PHRASES.index(words)
+    parts = [2 + PHRASE_WORDS.index(word) for word in first]
+    parts += [2 + len(PHRASE_WORDS) + PHRASE_WORDS.index(word) for word in last]
+    parts += [CONJUNCTIONS.index(word) for word in given[cut : cut + 1]]
+    return np.array(sorted(parts) + [WIDTH] * (MOST_WORDS - len(parts)), np.int32)

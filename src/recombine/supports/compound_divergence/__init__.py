@@ -14,12 +14,10 @@ from pydantic import Field, PositiveInt
 
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
-from recombine.spaces.scan import language
-from recombine.supports.base import SupportKind
+from recombine.spaces.scan import ScanSpace, language
+from recombine.supports import Listed, SupportKind
 from recombine.supports.compound_divergence import divergence as apart
 from recombine.supports.compound_divergence.divergence import Usage
-from recombine.supports.listed import Listed
-from recombine.supports.scan_split import not_scan
 
 STARTS = 4
 """The number of random splits from which the search starts. The best result is taken."""
@@ -50,6 +48,7 @@ class CompoundDivergence(SupportKind):
     """
 
     kind: Literal["compound-divergence"] = "compound-divergence"
+    defined_on = (ScanSpace,)
     target: float = Field(default=1.0, ge=0, le=1)
     """The compound divergence to approach: 0 for as low as possible, 1 for as high as possible."""
     atom_limit: float = Field(default=0.02, gt=0, le=1)
@@ -58,9 +57,6 @@ class CompoundDivergence(SupportKind):
     """The number of training commands."""
     test: int = Field(default=2090, ge=2)
     """The number of held-out commands."""
-
-    def obstacle(self, space: Space) -> BadInput | None:
-        return not_scan(self.kind, space)
 
     def check(self, space: Space) -> None:
         super().check(space)

@@ -28,22 +28,13 @@ Usage = Float[np.ndarray, "conjunction role phrase"]
 
 ATOMS = language.WORDS
 
-_TOGETHER = sorted(
+TOGETHER = sorted(
     {words for phrase in language.PHRASES for number in (2, 3) for words in itertools.combinations(phrase, number)}
 )
-COMPOUNDS = (
-    *(" ".join(words) for words in _TOGETHER),
-    *(
-        f"{' '.join(phrase)} {conjunction} ..." if role == "first" else f"... {conjunction} {' '.join(phrase)}"
-        for conjunction in language.CONJUNCTIONS
-        for role in ("first", "last")
-        for phrase in language.PHRASES
-    ),
-)
-"""The names of compounds, in the order of their counts."""
+"""The compounds within phrases."""
 
 PHRASE_ATOMS = np.array([[word in phrase for word in ATOMS] for phrase in language.PHRASES], float)
-PHRASE_COMPOUNDS = np.array([[set(words) <= set(phrase) for words in _TOGETHER] for phrase in language.PHRASES], float)
+PHRASE_COMPOUNDS = np.array([[set(words) <= set(phrase) for words in TOGETHER] for phrase in language.PHRASES], float)
 """Which compounds are in each phrase itself."""
 
 
@@ -74,20 +65,14 @@ def atom_counts(used: Usage) -> Float[np.ndarray, " atoms"]:
 
 
 def compound_counts(used: Usage) -> Float[np.ndarray, " compounds"]:
-    """How often each compound occurs."""
+    """How often each compound occurs: `TOGETHER` first, then the phrases beside each conjunction, as first and as last."""
     return np.concatenate([used.sum(axis=(0, 1)) @ PHRASE_COMPOUNDS, used[1:].ravel()])
 
 
 def divergence(p: Float[np.ndarray, " n"], q: Float[np.ndarray, " n"], alpha: float) -> float:
-    """1 minus the Chernoff coefficient, the sum of p^alpha q^(1 - alpha).
+    """1 minus the Chernoff coefficient, the sum of p^alpha q^(1 - alpha), of two lists of frequencies or counts.
 
-    Args:
-        p: Frequencies or counts, which are divided by their sum.
-        q: The same for the second list.
-        alpha: The weight of the first list, between 0 and 1.
-
-    Returns:
-        0 if both are equal, 1 if they have nothing in common.
+    0 if both are equal, 1 if they have nothing in common.
     """
     if not 0 < alpha < 1:
         raise BadInput(f"alpha={alpha} is not between 0 and 1.", fix="0.5 for atoms, 0.1 for compounds")

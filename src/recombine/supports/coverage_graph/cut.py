@@ -30,13 +30,9 @@ class Links:
 
 
 class Cut:
-    """A division of inputs: some positions are the fragment, all others the context.
+    """A division of inputs: the positions `fragment` are the fragment, all others the context.
 
-    Args:
-        inputs: The codes of the training inputs, each once.
-        outcomes: The outcome of each.
-        fragment: The positions of the fragment.
-        progress: Called with the share of the work that is done.
+    Inputs are codes, each once. `progress` is called with the share of the work that is done.
     """
 
     def __init__(

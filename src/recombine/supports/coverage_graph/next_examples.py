@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from jaxtyping import Bool, Int
@@ -33,14 +33,8 @@ class NextExample:
     """That outcome; None if no outcome covers more than another."""
 
 
-@dataclasses.dataclass(frozen=True)
-class _Reach:
-    """What each candidate covers at best, with its outcome and the classes that it joins."""
-
-    at_best: Int[np.ndarray, " candidate"]
-    outcome: Int[np.ndarray, " candidate"]
-    """-1: no outcome covers more than another."""
-    classes: list[Int[np.ndarray, " _"]]
+_Reach = tuple[int, int, Int[np.ndarray, " _"]]
+"""What a candidate covers at best, with its outcome (-1: none covers more than another) and the classes that it joins."""
 
 
 def next_examples(
@@ -83,12 +77,12 @@ def next_examples(
         own = component == component[chosen[index]]
         if merging is None or reach is None:
             return own
-        return merging.covered(int(chosen[index]), reach.classes[index])
+        return merging.covered(int(chosen[index]), reach[index][2])
 
-    gain = sure[chosen] if reach is None else reach.at_best
+    gain = sure[chosen] if reach is None else np.array([at_best for at_best, _, _ in reach])
     examples = []
     for index in _greedy(gain, sure[chosen], covered, len(uncovered), number):
-        outcome = -1 if reach is None else int(reach.outcome[index])
+        outcome = -1 if reach is None else reach[index][1]
         examples.append(
             NextExample(
                 tuple(uncovered[chosen[index]].tolist()),
@@ -141,17 +135,16 @@ class _Merging:
         self.order = np.argsort(self.cut.context_of, kind="stable")
         self.starts = np.searchsorted(self.cut.context_of[self.order], np.arange(len(self.cut.contexts) + 1))
 
-    def reach(self, chosen: Int[np.ndarray, " candidate"], progress: Callable[[float], None]) -> _Reach:
+    def reach(self, chosen: Int[np.ndarray, " candidate"], progress: Callable[[float], None]) -> list[_Reach]:
         """The best outcome of each candidate."""
-        size = len(chosen)
-        reach = _Reach(np.zeros(size, np.int64), np.full(size, -1), [np.empty(0, np.int64)] * size)
+        reach: list[_Reach] = []
         step = max(1, min(TOGETHER, BLOCK // len(self.cut.fragments)))
-        for start in range(0, size, step):
-            self._fill(chosen[start : start + step], start, reach)
-            progress(min(size, start + step) / size)
+        for start in range(0, len(chosen), step):
+            reach += self._best(chosen[start : start + step])
+            progress(len(reach) / len(chosen))
         return reach
 
-    def _fill(self, chosen: Int[np.ndarray, " candidate"], start: int, reach: _Reach) -> None:
+    def _best(self, chosen: Int[np.ndarray, " candidate"]) -> Iterator[_Reach]:
         """Try each candidate with each outcome of its context in training, and the classes that would join."""
         joins = self._joins(chosen)
         # Without an outcome, a candidate covers what its class has in its context.
@@ -171,12 +164,9 @@ class _Merging:
         # The best for each candidate; among equals no outcome, which comes first.
         order = np.lexsort((pairs[:, 1], -gain, pairs[:, 0]))
         best = order[np.unique(pairs[order, 0], return_index=True)[1]]
-        for index, group in enumerate(best.tolist()):
-            reach.at_best[start + index] = gain[group]
-            reach.outcome[start + index] = pairs[group, 1]
-            reach.classes[start + index] = member.indices[member.indptr[group] : member.indptr[group + 1]].astype(
-                np.int64
-            )
+        for group in best.tolist():
+            classes = member.indices[member.indptr[group] : member.indptr[group + 1]]
+            yield int(gain[group]), int(pairs[group, 1]), classes.astype(np.int64)
 
     def _joins(self, chosen: Int[np.ndarray, " candidate"]) -> Int[np.ndarray, "join 3"]:
         """Rows of candidate (within `chosen`), outcome and class: with the outcome it joins the class."""

@@ -16,16 +16,15 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space, SubsetSpace
 from recombine.spaces.rows import Rows, RowSet
-from recombine.spaces.subset import SubsetSpace
-from recombine.spaces.subspace import undefined
+from recombine.spaces.subspace import WITH_SUBSPACES
 from recombine.supports.covering.builder import Builder
 from recombine.supports.covering.constraints import Forbidden, Rules, Unsatisfiable
 from recombine.supports.covering.feasible import coverable
 from recombine.supports.covering.repair import Repair
 from recombine.supports.covering.tally import Tally, choices
+from recombine.supports.listed import checked_rows
 from recombine.supports.listed.drawing import SMALL
 
 __all__ = ["Covering", "Forbidden", "Unsatisfiable", "allowed", "cover"]
@@ -87,13 +86,12 @@ def cover(
         cover(ProductSpace(factors=dict.fromkeys("abcd", 3)), strength=2).rows  # 9 rows cover all 54 pairs
         ```
     """
-    error = undefined("A covering design", space)
-    if error is not None:
-        raise error
+    if not isinstance(space, WITH_SUBSPACES):
+        raise BadInput(f"A covering design is not defined for a space of kind {space.kind!r}.")
     space._require_strength(strength)
     if number is not None and number < 0:
         raise BadInput(f"number={number}: a design cannot have fewer than 0 combinations.")
-    history = _history(space, already)
+    history = np.empty((0, space.slots), np.int32) if already is None else checked_rows(space, already)
     rng = np.random.default_rng(seed % 2**64)
     rules = Rules(space, forbidden)
     search = _Search(space, strength, rules, history, rng, progress)
@@ -106,19 +104,6 @@ def cover(
         rows, gained = np.concatenate([rows, more]), np.concatenate([gained, more_gained])
     tally = search.tally
     return Covering(rows, gained, tally.covered, tally.coverable, space.interactions(strength))
-
-
-def _history(space: Space, already: Rows | None) -> Rows:
-    if already is None or not len(already):
-        return np.empty((0, space.slots), np.int32)
-    rows = np.asarray(already)
-    if rows.ndim != 2 or rows.shape[1] != space.slots or not space.contains(rows).all():
-        wrong = rows[~space.contains(rows)][0].tolist() if rows.shape[1:] == (space.slots,) else rows.shape
-        raise BadInput(
-            f"`already` must have rows of {space.slots} numbers, combinations of {space.title}; got {wrong}.",
-            fix="make rows with space.row(constituents)",
-        )
-    return rows.astype(np.int32)
 
 
 class _Search:

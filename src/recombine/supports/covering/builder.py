@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Float32, Int
 
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 from recombine.spaces.rows import Rows
 from recombine.supports.covering.constraints import IN, OPEN, OUT, Rules
 from recombine.supports.covering.tally import Tally, choices

@@ -10,10 +10,8 @@ import numpy as np
 from jaxtyping import Bool, Int, Int8
 
 from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space, SubsetSpace
 from recombine.spaces.rows import Rows
-from recombine.spaces.subset import SubsetSpace
 
 OPEN, IN, OUT = 0, 1, 2
 """The state of a constituent in a partial combination: undecided, present or absent."""
@@ -100,12 +98,9 @@ class Rules:
         return state
 
     def propagate(self, state: Int8[np.ndarray, "n width_and_pad"]) -> Bool[np.ndarray, " n"]:
-        """Add, in place, what follows directly from partial combinations.
+        """Add, in place, what follows directly from partial combinations. Returns which have no contradiction so far.
 
         A constituent follows when a constraint has one condition left, or a factor one value.
-
-        Returns:
-            Which combinations are still free of contradictions.
         """
         alive = np.ones(len(state), bool)
         todo = np.arange(len(state))
@@ -144,14 +139,9 @@ class Rules:
         return fine
 
     def witness(self, fixed: Sequence[int] = (), without: Sequence[int] = ()) -> Int[np.ndarray, " slots"] | None:
-        """Find an allowed combination exactly, by integer programming.
+        """An allowed combination with the constituents `fixed`, found by integer programming; None if there is none.
 
-        Args:
-            fixed: Constituents that it must have.
-            without: Indices of constraints that are ignored.
-
-        Returns:
-            The row, or None if there is none.
+        The constraints whose indices are in `without` are ignored.
         """
         from scipy import sparse
         from scipy.optimize import Bounds, LinearConstraint, milp
@@ -186,8 +176,7 @@ class Rules:
     def require_satisfiable(self, texts: Mapping[str, Collection[int]] | None = None) -> None:
         """Raise Unsatisfiable if no combination is allowed. The error names constraints that contradict each other.
 
-        Args:
-            texts: The constraints as the user wrote them, with the indices of the constraints here that they became.
+        `texts` has the constraints as the user wrote them, with the indices of the constraints here that they became.
         """
         if not self or self.witness() is not None:
             return

@@ -7,9 +7,8 @@ import itertools
 import numpy as np
 from jaxtyping import Bool, Int
 
-from recombine.spaces.base import Space
+from recombine.spaces import Space, SubsetSpace
 from recombine.spaces.rows import Rows
-from recombine.spaces.subset import SubsetSpace
 from recombine.supports.covering.builder import Builder
 from recombine.supports.covering.constraints import IN, Rules
 from recombine.supports.covering.tally import choices, possible

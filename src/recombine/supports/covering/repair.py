@@ -8,8 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 from jaxtyping import Int, Int32
 
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 from recombine.spaces.rows import Rows
 from recombine.supports.covering.constraints import Rules
 from recombine.supports.covering.tally import Tally, choices
@@ -67,17 +66,13 @@ class Repair:
         if isinstance(self.space, ProductSpace):
             self.of = np.repeat(np.arange(self.space.slots), self.space.levels)
         self.moves = self.effort = 0
-        self.missing = self._missing()
-
-    def _missing(self) -> _Bag:
         never = np.argwhere(self.count == 0)
-        never = never[(np.diff(never, axis=1) > 0).all(axis=1)]
-        return _Bag(map(tuple, never.tolist()))
+        self.missing = _Bag(map(tuple, never[(np.diff(never, axis=1) > 0).all(axis=1)].tolist()))
 
     def fill(self) -> Rows:
         """The same number of rows that leave as little uncovered as the search finds."""
         best, rows, since = len(self.missing), self.rows.copy(), self.moves
-        self._reset_tabu()
+        self.until = np.zeros_like(self.rows)
         while self.missing and self._patient(since):
             self._move()
             if len(self.missing) < best:
@@ -101,9 +96,6 @@ class Repair:
         few, times = PATIENCE
         return self.moves - since < max(few, times * since) and self.effort < EFFORT
 
-    def _reset_tabu(self) -> None:
-        self.until = np.zeros(self.rows.shape, np.int64)
-
     def _drop(self) -> None:
         """Remove the row that alone covers the fewest interactions."""
         slots = choices(self.space.slots, self.strength)
@@ -119,7 +111,7 @@ class Repair:
         parts = parts[self.count[tuple(parts.T)] >= 0]
         self._write(parts, -1)
         self.rows = np.delete(self.rows, index, axis=0)
-        self._reset_tabu()
+        self.until = np.zeros_like(self.rows)
 
     def _write(self, parts: Int[np.ndarray, "n strength"], change: int) -> None:
         """Count these interactions once more, or once less."""

@@ -40,15 +40,20 @@ def possible(space: Space, strength: int) -> Bool[np.ndarray, "*table"]:
     group = np.arange(width)
     if isinstance(space, ProductSpace):
         group = np.append(np.repeat(np.arange(space.slots), space.levels), space.slots)
-    shape = (width,) * strength
-    table = np.ones(shape, bool)
-    for axis, other in itertools.combinations(range(strength), 2):
-        axes = [np.newaxis] * strength
-        first, second = list(axes), list(axes)
-        first[axis] = second[other] = slice(None)  # type: ignore[call-overload]
-        table &= group[tuple(first)] != group[tuple(second)]
+    table = of_different_groups(group, strength)
     for axis in range(strength):
         table[(slice(None),) * axis + (space.width,)] = False
+    return table
+
+
+def of_different_groups(group: Int[np.ndarray, " width"], strength: int) -> Bool[np.ndarray, "*table"]:
+    """Which tuples of `strength` constituents, in any order, have no two constituents of one group."""
+    table = np.ones((len(group),) * strength, bool)
+    apart = group[:, None] != group[None, :]
+    for axis, other in itertools.combinations(range(strength), 2):
+        shape = [1] * strength
+        shape[axis] = shape[other] = len(group)
+        table &= apart.reshape(shape)
     return table
 
 

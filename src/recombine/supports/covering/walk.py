@@ -6,7 +6,6 @@ factor. So where changes cost, a design of few combinations is expensive and a w
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 
@@ -16,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.rows import Rows
 from recombine.supports.covering import Forbidden, allowed
+from recombine.supports.covering.tally import of_different_groups
 
 LARGEST = 150_000_000
 """The largest table of uncovered interactions, in bytes."""
@@ -42,20 +42,11 @@ def walk(
     forbidden: Sequence[Forbidden] = (),
     spread: bool = False,
 ) -> Iterator[Row]:
-    """The combinations after `start`, until no step of up to `strength` changes covers anything new.
+    """The combinations after `start`, each once, until no step of up to `strength` changes covers anything new.
 
-    Args:
-        space: The product space.
-        start: The last combination of `already`, or the first of the walk.
-        strength: The size of the interactions to cover.
-        already: Rows whose interactions count as covered.
-        avoid: Rows that the walk must not visit.
-        forbidden: Partial combinations that no row may have.
-        spread: Change the factors in turn. By default one factor takes all its levels before the next one does, which
-            needs the fewest changes for full coverage; use `spread` where the walk ends before that.
-
-    Returns:
-        An iterator of rows, each visited once.
+    The interactions of the rows `already` count as covered; the rows `avoid` are not visited. By default one factor takes
+    all its levels before the next one does, which needs the fewest changes for full coverage. With `spread` the factors
+    change in turn: use it where the walk ends before that.
     """
     steps = _Steps(space, strength, forbidden, spread)
     for row in already:
@@ -78,7 +69,7 @@ class _Steps:
         self.strength = strength
         self.forbidden = forbidden
         self.factor = np.repeat(np.arange(space.slots), space.levels)
-        self.open = _all_interactions(self.factor, strength)
+        self.open = of_different_groups(self.factor, strength)
         self.wanted: Float[np.ndarray, " width"] = self.open.sum(axis=tuple(range(1, strength))).astype(float)
         self.seen: set[bytes] = set()
         self.spread = spread
@@ -138,14 +129,3 @@ class _Steps:
     def _free(self, rows: Rows) -> Bool[np.ndarray, " n"]:
         fresh = np.array([row.tobytes() not in self.seen for row in rows], bool)
         return fresh & allowed(self.space, rows, self.forbidden) if self.forbidden else fresh
-
-
-def _all_interactions(factor: Int[np.ndarray, " width"], strength: int) -> np.ndarray:
-    """Which tuples of levels are interactions: those of different factors, in every order."""
-    table = np.ones((len(factor),) * strength, bool)
-    apart = factor[:, None] != factor[None, :]
-    for axis, other in itertools.combinations(range(strength), 2):
-        shape = [1] * strength
-        shape[axis] = shape[other] = len(factor)
-        table &= apart.reshape(shape)
-    return table

@@ -1,6 +1,6 @@
 """Listed supports: the training combinations as a list, with memory proportional to its length.
 
-`Listed` is the drawn support. `fixed_list` and `random_list` are the base classes of kinds that make lists, and
+`Listed` is the drawn support. `kinds` has the base classes of kinds that make lists, and
 `drawing` draws distinct combinations.
 """
 
@@ -13,8 +13,6 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt8, UInt32
 from scipy import sparse
 
-from recombine import _html
-from recombine._show import shorten
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.rows import Rows, RowSet, membership
@@ -22,10 +20,6 @@ from recombine.supports.base import Sampler, Support
 
 BLOCK = 2**24
 """The number of bytes that a search for interactions works on at a time."""
-
-
-SHOWN = 5
-"""The number of combinations that a notebook shows."""
 
 
 class ListedSampler(Sampler):
@@ -60,8 +54,8 @@ class Listed(Support):
         self, space: Space, rows: np.ndarray, weights: np.ndarray | None = None, reserved: np.ndarray | None = None
     ) -> None:
         # Lists also come from users' files, so shapes and types are checked here and not by the annotations.
-        super().__init__(space, None if reserved is None else _checked(space, reserved))
-        self.rows = _checked(space, rows)
+        super().__init__(space, None if reserved is None else checked_rows(space, reserved))
+        self.rows = checked_rows(space, rows)
         self.weights = None if weights is None else np.asarray(weights, dtype=np.float64)
         if not len(self.rows):
             raise BadInput("A listed support needs at least one combination.")
@@ -113,15 +107,6 @@ class Listed(Support):
         weighted = sparse.csr_array((shares, members.indices, members.indptr), shape=members.shape)
         return (members.T @ weighted).toarray()
 
-    def _repr_html_(self) -> str:
-        shown = zip(self.rows[:SHOWN], self.shares[:SHOWN], strict=True)
-        examples = [(shorten(self.space.name(row)), f"{share:.3g}") for row, share in shown]
-        return _html.card(
-            type(self).__name__,
-            _html.table(("", ""), self._facts()),
-            _html.table(("training combination", "share"), examples),
-        )
-
     def covers(self, interactions: Int[np.ndarray, "n strength"]) -> Bool[np.ndarray, " n"]:
         missing = np.arange(len(interactions))
         # Blocks of rows bound the memory. An interaction found in one block is not searched for in the next.
@@ -136,7 +121,7 @@ class Listed(Support):
         return covered
 
 
-def _checked(space: Space, rows: np.ndarray) -> Rows:
+def checked_rows(space: Space, rows: np.ndarray) -> Rows:
     """The rows as int32. BadInput if one is not a combination of the space."""
     rows = np.asarray(rows)
     if rows.ndim != 2 or rows.shape[1] != space.slots or not np.issubdtype(rows.dtype, np.integer):

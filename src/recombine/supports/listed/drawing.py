@@ -68,20 +68,10 @@ def sample_rows(space: Space, key: Array, number: int, start: int = 0) -> Int[np
 
 
 def distinct_rows(space: Space, key: Array, number: int, keep: Keep | None = None) -> Rows:
-    """Draw different combinations in uniformly random order.
+    """Draw up to `number` different combinations that `keep` allows, in uniformly random order.
 
     A smaller number gives the beginning of the answer for a larger one, so supports of different size with one key are
-    nested.
-
-    Args:
-        space: The space to draw from.
-        key: The key of the order.
-        number: The most combinations to return.
-        keep: Which rows may be returned; all by default.
-
-    Returns:
-        Up to `number` rows. Fewer come back where a small space has no more, or where many draws in a large space gave
-        nothing new.
+    nested. Fewer come back where a small space has no more, or where many draws in a large space gave nothing new.
     """
     if space.size <= SMALL:
         rows = shuffled(space.enumerate(), key)

@@ -12,13 +12,11 @@ import numpy as np
 from jaxtyping import Bool, Int
 from pydantic import Field
 
-from recombine.errors import BadInput
 from recombine.spaces.base import Space
 from recombine.spaces.rows import Rows
 from recombine.spaces.scan import ScanSpace, language
-from recombine.supports.base import SupportKind
+from recombine.supports import Listed, SupportKind
 from recombine.supports.certificate import Promise, whole
-from recombine.supports.listed import Listed
 
 Split = Literal["simple", "length", "add-jump", "around-right"]
 
@@ -46,14 +44,12 @@ class ScanSplit(SupportKind):
     """
 
     kind: Literal["scan-split"] = "scan-split"
+    defined_on = (ScanSpace,)
     split: Split = "simple"
     """The split. All splits except `simple` are the same for every seed."""
     share: float = Field(default=1.0, gt=0, le=1)
     """The share of the training commands that is used. Smaller shares are subsets of larger ones. In `add-jump` the command
     "jump" always stays, with the same frequency. The test does not depend on the share."""
-
-    def obstacle(self, space: Space) -> BadInput | None:
-        return not_scan(self.kind, space)
 
     def length(self, space: Space) -> int:
         always, others, _ = _sides(self.split, 0)
@@ -85,13 +81,6 @@ class ScanSplit(SupportKind):
         often = len(kept) * JUMP_SHARE / (1 - JUMP_SHARE) / max(1, len(always))
         weights = np.concatenate([np.full(len(always), often), np.ones(len(kept))])
         return Listed(space, np.concatenate([always, kept]), weights, test.copy())
-
-
-def not_scan(kind: str, space: Space) -> BadInput | None:
-    """The error of a kind of support that needs SCAN, in any other space; None for SCAN."""
-    if isinstance(space, ScanSpace):
-        return None
-    return BadInput(f"{kind} needs the space of SCAN, got a space of kind {space.kind!r}.", fix="space=scan")
 
 
 Sides = tuple[Int[np.ndarray, "always slots"], Int[np.ndarray, "others slots"], Int[np.ndarray, "test slots"]]

@@ -12,14 +12,12 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Int
 
-from recombine.errors import BadInput
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 from recombine.spaces.rows import RowSet
 from recombine.supports.covering.walk import walk
 from recombine.supports.listed import Listed
 from recombine.supports.listed.drawing import require
-from recombine.supports.listed.random_list import NumberOrShare
+from recombine.supports.listed.kinds import NumberOrShare
 from recombine.supports.varied.strategies import combinations, length
 
 Strategy = Literal["diagonal", "L", "stair", "random", "walk"]
@@ -32,14 +30,10 @@ class Varied(NumberOrShare):
     """
 
     kind: Literal["varied"] = "varied"
+    defined_on = (ProductSpace,)
     strategy: Strategy = "stair"
     require_connected: bool = False
     """By default the list is not redrawn, because the strategy itself is compared."""
-
-    def obstacle(self, space: Space) -> BadInput | None:
-        if not isinstance(space, ProductSpace):
-            return BadInput("Strategies need factors, and this space has none.", fix="use a product space")
-        return super().obstacle(space)
 
     def draw(self, space: Space, seed: int) -> Listed:
         self.check(space)

@@ -89,14 +89,10 @@ COVERING = "covering"
 
 
 def combinations(name: str, space: ProductSpace, *, base: Row | None = None, seed: int | None = None) -> Iterator[Row]:
-    """The combinations of a strategy as rows, in order, starting from a base.
+    """The combinations of a strategy as rows, in order, starting from a base (by default the first level of each factor).
 
-    Args:
-        name: The strategy.
-        space: The product space.
-        base: The first combination. By default the first level of each factor.
-        seed: With a seed, the order of factors and levels is random, and so is the base where none is given. Without
-            one, the order is that of the space.
+    With a seed, the order of factors and levels is random, and so is the base where none is given. Without one, the
+    order is that of the space.
     """
     if name not in STRATEGIES:
         raise BadInput(f"There is no strategy called {name!r}.", fix=did_you_mean(name, (COVERING, *STRATEGIES)))

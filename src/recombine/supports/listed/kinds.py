@@ -1,9 +1,10 @@
-"""The base classes of random lists: their length, the reserve, and drawing until the support is connected."""
+"""The base classes of kinds that make lists: random ones, drawn until they are connected, and those that a rule decides."""
 
 from __future__ import annotations
 
 import abc
 from fractions import Fraction
+from typing import ClassVar
 
 import jax
 import numpy as np
@@ -13,9 +14,8 @@ from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 from recombine.errors import BadInput
 from recombine.spaces.base import Space, in_words
 from recombine.spaces.rows import Rows, RowSet, groups
-from recombine.supports.base import SupportKind
+from recombine.supports import Listed, SupportKind
 from recombine.supports.certificate import Promise, whole
-from recombine.supports.listed import Listed
 from recombine.supports.listed.drawing import Keep, distinct_rows, require, seed_key
 
 LONGEST = 5_000_000
@@ -122,6 +122,32 @@ class NumberOrShare(RandomList, abc.ABC):
         return pool - max(1, round(Fraction(str(share)) * pool))
 
 
+class FixedList(SupportKind, abc.ABC):
+    """A list whose length follows from its rule."""
+
+    too_long: ClassVar[str] = "choose a larger space"
+    """The advice where the list leaves too few combinations to test on."""
+
+    reserve: NonNegativeInt = 0
+    """The number of combinations in the held-out test. With 0 it is every combination that is not trained on."""
+
+    @abc.abstractmethod
+    def length(self, space: Space) -> int:
+        """The number of training combinations."""
+
+    @abc.abstractmethod
+    def rows(self, space: Space, seed: int) -> Rows:
+        """The training combinations."""
+
+    def check(self, space: Space) -> None:
+        super().check(space)
+        check_rest(space, self.length(space), self.reserve, self.too_long)
+
+    def draw(self, space: Space, seed: int) -> Listed:
+        self.check(space)
+        return with_reserve(space, self.rows(space, seed), self.reserve, seed)
+
+
 def widened(rows: Int[np.ndarray, "n few"], space: Space) -> Rows:
     """Rows of a space with fewer slots as rows of this one."""
     missing = space.slots - rows.shape[1]
@@ -168,3 +194,25 @@ def check_connected(space: Space, length: int, slots: int) -> None:
             f"{length} connected combinations contain at most {linked} constituents, but the space has {space.width}.",
             fix=fix,
         )
+
+
+def check_rest(space: Space, length: int, reserve: int, fix: str) -> None:
+    """Raise BadInput if a list of this length leaves too few combinations to test on, or does not fit in memory."""
+    left = space.size - length
+    if left < max(2, reserve):
+        raise BadInput(
+            f"Training uses {in_words(length)} of {in_words(space.size)} combinations and leaves {in_words(left)}, but "
+            f"validation and test need {max(2, reserve)}.",
+            fix="reserve fewer" if left >= 2 else fix,
+        )
+    check_memory(length)
+
+
+def with_reserve(space: Space, rows: Rows, reserve: int, seed: int, weights: np.ndarray | None = None) -> Listed:
+    """The list as a support, with a reserve drawn from all other combinations."""
+    trained = RowSet(rows)
+    key = jax.random.fold_in(seed_key(seed), 0)
+    reserved = distinct_rows(space, key, reserve, lambda rows: ~trained.contains(rows)) if reserve else None
+    if reserved is not None:
+        require(reserved, reserve, "combinations to reserve")
+    return Listed(space, rows, weights, reserved)

@@ -10,11 +10,9 @@ import pytest
 
 from recombine.graphs.graph import Graph, Node, Operation
 
-MINUS = Operation("minus", np.subtract)
-PLUS = Operation("plus", lambda *parts: np.sum(np.stack(parts), axis=0), commutative=True)
-DOUBLE = Operation("double", lambda value: 2 * value)
-PARENTS = {"minus": (2, 2), "plus": (2, 3), "double": (1, 1)}
-"""The fewest and the most parents of a step."""
+MINUS = Operation("minus", np.subtract, 2, 2)
+PLUS = Operation("plus", lambda *parts: np.sum(np.stack(parts), axis=0), 2, 3, commutative=True)
+DOUBLE = Operation("double", lambda value: 2 * value, 1, 1)
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +22,7 @@ def operations() -> dict[str, Operation]:
 
 @pytest.fixture(scope="session")
 def random_graph() -> Callable[..., Graph]:
-    """A graph of few nodes and few different values, so that equal parts are common."""
+    """A graph of few nodes and few different values, so that equal parts are common; nodes come in any order."""
 
     def make(seed: int, most: int = 9) -> Graph:
         rng = np.random.default_rng(seed)
@@ -34,11 +32,11 @@ def random_graph() -> Callable[..., Graph]:
                 nodes.append(Node(f"n{at}", value=int(rng.integers(3))))
                 continue
             operation = (MINUS, PLUS, DOUBLE)[rng.integers(3)]
-            least, most_parents = PARENTS[operation.name]
-            count = int(rng.integers(least, most_parents + 1))
+            assert operation.most is not None
+            count = int(rng.integers(operation.least, operation.most + 1))
             parents = tuple(f"n{parent}" for parent in rng.integers(0, at, count))
             nodes.append(Node(f"n{at}", operation, parents))
-        return Graph(tuple(nodes))
+        return Graph(tuple(nodes[place] for place in rng.permutation(len(nodes))))
 
     return make
 

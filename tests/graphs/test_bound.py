@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from recombine.errors import BadInput
 from recombine.graphs.bound import StepRates, accuracy_bound, kind_of, predicted_accuracy, rates_by_step
 from recombine.graphs.dynamic_programming import maximum_sum_graph
 from recombine.graphs.graph import Graph, Node, evaluate
@@ -31,6 +32,8 @@ def test_the_ends():
     assert accuracy_bound(0, 0) == accuracy_bound(0, 0.3) == 1
     assert accuracy_bound(0.2, 0) == 0
     assert math.isnan(accuracy_bound(0.2, math.nan))
+    with pytest.raises(BadInput, match=r"error of a step .* got 1\.5"):
+        accuracy_bound(1.5, 0)
 
 
 def test_rates_of_a_long_chain_give_back_what_made_it(operations):

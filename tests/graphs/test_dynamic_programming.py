@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
-from recombine.graphs.dynamic_programming import LEFT_OUT, TAKEN, maximum_sum_graph, maximum_sum_scratchpad
+from recombine.graphs.dynamic_programming import ENTRIES, LEFT_OUT, TAKEN, maximum_sum_graph, maximum_sum_scratchpad
 from recombine.graphs.graph import evaluate
 
-ENTRIES = range(-5, 6)
 LISTS = st.lists(st.sampled_from(ENTRIES), min_size=1, max_size=8)
 
 

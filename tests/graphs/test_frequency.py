@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from recombine.errors import BadInput
 from recombine.graphs.dynamic_programming import maximum_sum_graph
-from recombine.graphs.frequency import count_subgraphs, matched_frequency, subgraph_keys
+from recombine.graphs.frequency import count_subgraphs, matched_frequency
+from recombine.graphs.keys import subgraph_keys
 from recombine.graphs.multiplication import multiplication_graph
 
 
@@ -74,21 +76,27 @@ def test_the_difference_equals_least_squares_with_an_intercept_per_stratum(seed)
     rng = np.random.default_rng(seed)
     counts, depth, kind = rng.integers(0, 50, 60), rng.integers(1, 6, 60), rng.integers(0, 2, 60)
     right = rng.random(60) < 0.6
+    found = matched_frequency(counts, right, depth, kind)
     stratum = np.unique(np.stack([depth, kind]), axis=1, return_inverse=True)[1].ravel()
     design = np.concatenate([right[:, None], np.eye(stratum.max() + 1)[stratum]], axis=1)
     slope = np.linalg.lstsq(design, np.log2(1 + counts), rcond=None)[0][0]
-    assert matched_frequency(counts, right, depth, kind) == pytest.approx(slope)
+    assert found.overall == pytest.approx(slope)
+    assert (found.right > 0).all() and (found.wrong > 0).all()
+    assert found.strata.shape == (len(found.difference), 2)
 
 
 def test_depth_alone_makes_no_difference():
     """Deep nodes are rare and wrong, shallow ones frequent and right: within a depth frequency says nothing."""
     counts, right = np.array([100, 100, 100, 1, 1, 1]), np.array([True, True, False, True, False, False])
-    assert matched_frequency(counts, right, np.array([1, 1, 1, 2, 2, 2])) == 0
-    assert matched_frequency(counts, right, np.zeros(6, np.int64)) > 1
+    assert matched_frequency(counts, right, np.array([1, 1, 1, 2, 2, 2])).overall == 0
+    assert matched_frequency(counts, right, np.zeros(6, np.int64)).overall > 1
 
 
 def test_strata_without_both_outcomes_are_left_out():
-    assert np.isnan(matched_frequency(np.array([3, 5]), np.array([True, False]), np.array([1, 2])))
+    found = matched_frequency(np.array([3, 5]), np.array([True, False]), np.array([1, 2]))
+    assert len(found.strata) == 0 and np.isnan(found.overall)
+    with pytest.raises(BadInput, match="between matched nodes"):
+        matched_frequency(np.array([3, 5]), np.array([True, False]))
 
 
 def test_every_short_list_has_different_keys():

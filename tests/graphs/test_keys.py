@@ -6,8 +6,8 @@ import networkx as nx
 import numpy as np
 from hypothesis import given, settings, strategies as st
 
-from recombine.graphs.frequency import subgraph_keys
 from recombine.graphs.graph import Graph, Node
+from recombine.graphs.keys import subgraph_keys
 
 
 def written_out(graph, place):
@@ -61,9 +61,7 @@ def test_names_order_and_places_of_commuting_parents_do_not_matter(random_graph,
         if node.operation is not None and node.operation.commutative:
             rng.shuffle(parents)
         changed.append(Node(names[node.name], node.operation, tuple(parents), node.value))
-    steps = [node for node in changed if node.operation is not None]
-    inputs = [node for node in changed if node.operation is None]
-    twin = Graph((*(inputs[index] for index in rng.permutation(len(inputs))), *steps))
+    twin = Graph(tuple(changed[place] for place in rng.permutation(len(changed))))
     keys = dict(zip((node.name for node in twin.nodes), subgraph_keys(twin).tolist(), strict=True))
     assert [keys[names[node.name]] for node in graph.nodes] == subgraph_keys(graph).tolist()
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from recombine.errors import BadInput
 from recombine.graphs.dynamic_programming import maximum_sum_graph, maximum_sum_scratchpad
 from recombine.graphs.multiplication import multiplication_graph, multiplication_scratchpad
-from recombine.graphs.scratchpad import MISSING, NUMBER, digits
+from recombine.graphs.scratchpad import MISSING, NUMBER, Scratchpad, digits
 
 TOKENS = st.lists(st.one_of(st.text(max_size=4), st.integers(-30, 30).map(str)), max_size=40)
 
@@ -53,3 +54,8 @@ def test_a_step_that_ends_too_early_is_missing():
     tokens = pad.write()
     assert pad.read(tokens[:-1])[-1] == MISSING
     assert pad.read([*tokens, "more"]).tolist() == pad.read(tokens).tolist()
+
+
+def test_every_step_has_a_spelling():
+    with pytest.raises(BadInput, match="2 steps, but there are 1 spellings"):
+        Scratchpad(maximum_sum_graph([1]), (NUMBER,))

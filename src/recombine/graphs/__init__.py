@@ -29,16 +29,17 @@ if TYPE_CHECKING:
     from recombine.graphs.einstein.elimination import Elimination as Elimination, eliminate as eliminate
     from recombine.graphs.frequency import (
         Frequency as Frequency,
+        MatchedFrequency as MatchedFrequency,
         count_subgraphs as count_subgraphs,
         matched_frequency as matched_frequency,
-        subgraph_keys as subgraph_keys,
     )
     from recombine.graphs.graph import Graph as Graph, Node as Node, Operation as Operation, evaluate as evaluate
+    from recombine.graphs.information_gain import relative_information_gain as relative_information_gain
+    from recombine.graphs.keys import subgraph_keys as subgraph_keys
     from recombine.graphs.labels import LABELS as LABELS, node_labels as node_labels
     from recombine.graphs.multiplication import (
         digit_gains as digit_gains,
         multiplication_graph as multiplication_graph,
         multiplication_scratchpad as multiplication_scratchpad,
-        relative_information_gain as relative_information_gain,
     )
     from recombine.graphs.scratchpad import Scratchpad as Scratchpad, digits as digits

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from recombine.errors import BadInput
 from recombine.graphs.graph import Graph
 from recombine.graphs.labels import CORRECT, RESTORATION
 
@@ -17,10 +18,18 @@ Kind = tuple[str, int]
 
 
 def accuracy_bound(error: float, recovery: float) -> float:
-    """c / (c + e): the limit of the accuracy of a long chain of steps.
+    """Compute c / (c + e), the limit of the accuracy of a long chain of steps.
 
-    A step with right parents is wrong with probability e, `error`; one with a wrong parent is right with c, `recovery`.
+    Args:
+        error: e, the probability (at least) that a step with right parents is wrong.
+        recovery: c, the probability (at most) that a step with a wrong parent is right.
+
+    Returns:
+        An upper bound of the limit; 1 without errors.
     """
+    for name, probability in (("error", error), ("recovery", recovery)):
+        if not (0 <= probability <= 1 or math.isnan(probability)):
+            raise BadInput(f"The {name} of a step is a probability between 0 and 1, got {probability}.")
     return 1.0 if error == 0 else recovery / (recovery + error)
 
 
@@ -78,10 +87,17 @@ def kind_of(graph: Graph, step: int) -> Kind:
 
 
 def predicted_accuracy(graph: Graph, rates: Mapping[Kind, StepRates], draws: int = 8192) -> Float[np.ndarray, " node"]:
-    """The share of answers in which each node is right, from the rates of each kind of step.
+    """Predict the accuracy of each node from the rates of each kind of step, by simulation with a fixed seed.
 
-    It is simulated with `draws` answers and a fixed seed, which accounts for parents that go wrong together. A kind of step
-    without data takes the rates of all steps. In a chain of one kind the accuracy tends to c / (c + e).
+    Simulation accounts for parents that go wrong together. In a chain of one kind the accuracy tends to c / (c + e).
+
+    Args:
+        graph: The graph.
+        rates: The rates of each kind of step. A kind without data takes the rates of all steps.
+        draws: The number of simulated answers.
+
+    Returns:
+        The share of answers in which each node is right.
     """
     overall = sum(rates.values(), StepRates(0, 0, 0, 0))
     rng = np.random.default_rng(0)

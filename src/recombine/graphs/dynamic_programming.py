@@ -8,6 +8,8 @@ from recombine.errors import BadInput
 from recombine.graphs.graph import Graph, Node, Operation, Values
 from recombine.graphs.scratchpad import NUMBER, Scratchpad
 
+ENTRIES = range(-5, 6)
+"""The range of entries in the literature."""
 TAKEN, LEFT_OUT = 1, 2
 """The labels of entries."""
 
@@ -26,11 +28,11 @@ def _label(best: Values, entry: Values, previous: Values, beyond: Values = 0) ->
     return entry.__array_namespace__().where(previous == TAKEN, LEFT_OUT, taken)
 
 
-BEST = Operation("best sum", _best)
+BEST = Operation("best sum", _best, 1, 3)
 """From an entry, the best sum of the entries after it, and the best sum of those after its neighbour."""
-FIRST_LABEL = Operation("first label", _first_label)
+FIRST_LABEL = Operation("first label", _first_label, 2, 3)
 """From the best sum that starts at an entry, the entry, and the best sum of those after its neighbour."""
-LABEL = Operation("label", _label)
+LABEL = Operation("label", _label, 3, 4)
 """The same, with the label of the previous entry as third parent."""
 
 
@@ -38,8 +40,13 @@ def maximum_sum_graph(entries: Sequence[int]) -> Graph:
     """Build the graph for a list: `best[i]` is the best sum of entries i and later, `label[i]` whether entry i is taken.
 
     best[i] = max(best[i + 1], entry[i] + best[i + 2], 0). An entry is taken (1) if that gives the best sum and the
-    previous entry is not taken; so the labels are the lexicographically smallest of the best choices. Lists of one length
-    share a graph: pass other entries as `inputs` of `evaluate`.
+    previous entry is not taken; so the labels are the lexicographically smallest of the best choices.
+
+    Args:
+        entries: The list. Lists of one length share a graph: pass other entries as `inputs` of `evaluate`.
+
+    Returns:
+        The graph.
     """
     length = len(entries)
     if not length:

@@ -1,50 +1,17 @@
-"""Subgraphs (a node with all its ancestors): their keys, their training frequency, and its relation to correctness."""
+"""The training frequency of subgraphs (a node with all its ancestors), and its relation to correctness."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt64
 
-from recombine.graphs.graph import Graph, inputs_of
-from recombine.spaces.rows import mixed
-
-
-def subgraph_keys(
-    graph: Graph, inputs: Int[np.ndarray, "*instances input"] | None = None
-) -> UInt64[np.ndarray, "*instances node"]:
-    """Hash the computation of each node: its operation, its parents' hashes, and the input values.
-
-    The order of parents counts unless the operation is commutative; names do not count. The cost is linear in the graph,
-    and instances of one graph are hashed together. A value that is used twice equals one that is computed twice in the same
-    way. Keys have 64 bits and are the same in every process. Among a million different computations the probability of
-    a collision is about 3 in 10^8.
-
-    `inputs` has the values of the inputs of any number of instances, the graph's own by default. There is one key per node,
-    along the last axis.
-    """
-    given = inputs_of(graph, inputs)
-    rows = given.reshape(-1, len(graph.inputs)).astype(np.uint64)
-    keys = np.zeros((len(rows), len(graph)), np.uint64)
-    keys[:, graph.inputs] = mixed(rows ^ _named("input"))
-    for index in graph.steps:
-        operation = graph.nodes[index].operation
-        assert operation is not None
-        parents = keys[:, graph.parents[index]]
-        if operation.commutative:
-            parents = np.sort(parents, axis=1)
-        key = np.full(len(rows), _named(f"{operation.name} of {parents.shape[1]}"))
-        for parent in range(parents.shape[1]):
-            key = mixed(key ^ parents[:, parent])
-        keys[:, index] = key
-    return keys.reshape(*given.shape[:-1], len(graph))
-
-
-def _named(word: str) -> np.uint64:
-    return np.frombuffer(hashlib.blake2b(word.encode(), digest_size=8).digest(), "<u8")[0].astype(np.uint64)
+from recombine.errors import BadInput
+from recombine.graphs.graph import Graph
+from recombine.graphs.keys import subgraph_keys
 
 
 @dataclass(frozen=True)
@@ -68,11 +35,14 @@ def count_subgraphs(
     training: Iterable[tuple[Graph, Int[np.ndarray, "_ _"] | None]],
     weights: Iterable[Float[np.ndarray, " _"]] | None = None,
 ) -> Frequency:
-    """Count, by key, the subgraph of every node of every instance. Repeated occurrences in one instance all count.
+    """Count the subgraph of every node of every instance. Repeated occurrences in one instance all count.
 
     Args:
         training: Graphs, each with the inputs of its instances; without inputs the graph itself is the one instance.
         weights: How often the instances of each graph are shown; once by default.
+
+    Returns:
+        The counts by key.
     """
     by_graph = [subgraph_keys(graph, inputs) for graph, inputs in training]
     every = np.concatenate([np.empty(0, np.uint64), *(keys.ravel() for keys in by_graph)])
@@ -84,11 +54,29 @@ def count_subgraphs(
     return Frequency(keys, np.bincount(index.ravel(), np.concatenate([np.empty(0), *times]), len(keys)))
 
 
+class MatchedFrequency(NamedTuple):
+    """The training frequency of right and wrong nodes, compared within strata that have both."""
+
+    strata: Int[np.ndarray, "stratum condition"]
+    """The common conditions of each stratum, e.g. the depth."""
+    right: Int[np.ndarray, " stratum"]
+    """The number of right nodes."""
+    wrong: Int[np.ndarray, " stratum"]
+    difference: Float[np.ndarray, " stratum"]
+    """Mean log2(1 + frequency) of right nodes less that of wrong nodes."""
+
+    @property
+    def overall(self) -> float:
+        """The difference over all strata, weighted by their precision; NaN if no stratum has both."""
+        weights = self.right * self.wrong / (self.right + self.wrong)
+        return float(np.average(self.difference, weights=weights)) if len(weights) else np.nan
+
+
 def matched_frequency(
     counts: Int[np.ndarray, " node"] | Float[np.ndarray, " node"],
     right: Bool[np.ndarray, " node"],
     *conditions: Int[np.ndarray, " node"],
-) -> float:
+) -> MatchedFrequency:
     """Compare the frequency of right and wrong nodes that agree in all conditions.
 
     Deep nodes are rarer and harder, so that without matching, frequency would always seem to matter. The weights are those
@@ -100,8 +88,12 @@ def matched_frequency(
         *conditions: What to match on; at least the depth.
 
     Returns:
-        Mean log2(1 + frequency) of right nodes less that of wrong nodes, over the strata that have both; NaN if none has.
+        The difference in each stratum.
     """
+    if not conditions:
+        raise BadInput(
+            "Frequencies can only be compared between matched nodes.", fix="give at least the depth of each node"
+        )
     strata, member = np.unique(np.stack(conditions, axis=1), axis=0, return_inverse=True)
     member = member.ravel()
     log = np.log2(1.0 + counts)
@@ -111,5 +103,6 @@ def matched_frequency(
     )
     both = np.all(number > 0, axis=0)
     means = total[:, both] / number[:, both]
-    weights = number[0, both] * number[1, both] / number[:, both].sum(axis=0)
-    return float(np.average(means[0] - means[1], weights=weights)) if len(weights) else np.nan
+    return MatchedFrequency(
+        strata[both], number[0, both].astype(np.int64), number[1, both].astype(np.int64), means[0] - means[1]
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from jaxtyping import Int
 
@@ -9,7 +11,8 @@ from recombine.errors import BadInput
 from recombine.graphs.graph import Graph, applied, evaluate
 from recombine.graphs.scratchpad import MISSING
 
-LABELS = ("correct", "restoration", "propagation", "local")
+Label = Literal["correct", "restoration", "propagation", "local"]
+LABELS: tuple[Label, ...] = ("correct", "restoration", "propagation", "local")
 """`correct`: the value is right and all parents are correct. `restoration`: it is right, but some parent is not correct.
 `propagation`: it is wrong, but follows from the stated values of its parents. `local`: it is wrong otherwise."""
 CORRECT, RESTORATION, PROPAGATION, LOCAL = range(4)
@@ -18,12 +21,15 @@ CORRECT, RESTORATION, PROPAGATION, LOCAL = range(4)
 def node_labels(
     graph: Graph, stated: Int[np.ndarray, "*instances node"], inputs: Int[np.ndarray, "*instances input"] | None = None
 ) -> Int[np.ndarray, "*instances node"]:
-    """The index in `LABELS` of each node's label.
+    """Label each node.
 
     Args:
         graph: The graph.
         stated: The stated value of each node, or `MISSING`, which is wrong and from which nothing follows.
         inputs: The true values of the inputs; the graph's own by default. An input that is stated wrongly is a local error.
+
+    Returns:
+        The index in `LABELS` of each node's label.
     """
     true = evaluate(graph, inputs)
     if stated.ndim == 0 or stated.shape[-1] != len(graph):

@@ -31,10 +31,16 @@ class Layout(NamedTuple):
 
 
 def layout(graph: Graph) -> Layout:
-    """Place nodes in layers: order each layer by the mean rank of neighbours, then straighten the edges.
+    """Waypoint nodes in layers: order each layer by the mean rank of neighbours, then straighten the edges.
 
     An edge that passes a layer has a waypoint there, so that it runs between nodes and not through them. All edges of one
     node share it.
+
+    Args:
+        graph: The graph.
+
+    Returns:
+        Positions of nodes, and routes of edges.
     """
     layer = _layers(graph)
     chains = _chains(graph, layer)

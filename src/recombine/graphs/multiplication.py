@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 
 from recombine.errors import BadInput
 from recombine.graphs.graph import Graph, Node, Operation, Values
+from recombine.graphs.information_gain import relative_information_gain
 from recombine.graphs.scratchpad import NUMBER, Scratchpad, digits
 
 MAX_DIGITS = 18
@@ -19,22 +20,33 @@ MAX_ROWS = 10_000_000
 """The largest number of pairs in a digit table."""
 
 
+def _sum(*parts: Values) -> Values:
+    return functools.reduce(operator.add, parts)
+
+
 def _joined(*parts: Values) -> Values:
     return functools.reduce(lambda number, part: 10 * number + part, parts)
 
 
-TIMES = Operation("digit product", operator.mul, commutative=True)
-SUM = Operation("sum", lambda *parts: sum(parts), commutative=True)
-REMAINDER = Operation("mod 10", lambda value: value % 10)
-CARRY = Operation("carry", lambda value: value // 10)
-JOIN = Operation("concatenate", _joined)
+TIMES = Operation("digit product", operator.mul, 2, 2, commutative=True)
+SUM = Operation("sum", _sum, 2, None, commutative=True)
+REMAINDER = Operation("mod 10", lambda value: value % 10, 1, 1)
+CARRY = Operation("carry", lambda value: value // 10, 1, 1)
+JOIN = Operation("concatenate", _joined, 1, None)
 
 
 def multiplication_graph(left: str | int, right: str | int) -> Graph:
-    """The graph of `left` times `right`, each a number or its digits (leading zeros count). The last node is `answer`.
+    """Build the graph of `left` times `right`. Its last node, `answer`, is the product.
 
     The graph has one row per digit of `right`, units first, then the columns of all rows, units first. The brackets in a
     name contain the row and the position in it, or the column.
+
+    Args:
+        left: The first factor, as a number or as digits (leading zeros count).
+        right: The second factor.
+
+    Returns:
+        The graph.
     """
     left, right = _digits_of(left), _digits_of(right)
     places = len(left) + len(right)
@@ -157,31 +169,3 @@ def digit_gains(left: int, right: int) -> DigitGains:
         gains.append(max(relative_information_gain(pair, digit) for pair in pairs))
         common.append(np.bincount(digit).max() / len(digit))
     return DigitGains(np.array(gains), np.array(common))
-
-
-def relative_information_gain(inputs: Int[np.ndarray, "row input"], output: Int[np.ndarray, " row"]) -> float:
-    """Compute (H(Y) - H(Y | X)) / H(Y), where each row of the table is equally likely.
-
-    Args:
-        inputs: X, small integers from 0 on, such as digits. All columns are taken together.
-        output: Y, small integers from 0 on.
-
-    Returns:
-        0 if X reveals nothing of Y, 1 if it determines Y.
-    """
-    y = output[:, None]
-    unknown = entropy(y)
-    if unknown == 0:
-        raise BadInput(
-            "The output is the same in every row, so it has no information to gain.", fix="choose an output that varies"
-        )
-    left = entropy(np.concatenate([inputs, y], axis=1)) - entropy(inputs)
-    return (unknown - left) / unknown
-
-
-def entropy(rows: Int[np.ndarray, "row column"]) -> float:
-    """The entropy in bits of a random row."""
-    spans = tuple((rows.max(axis=0).astype(np.int64) + 1).tolist())
-    counts = np.bincount(np.ravel_multi_index(tuple(rows.T), spans))
-    shares = counts[counts > 0] / len(rows)
-    return float(-(shares * np.log2(shares)).sum()) + 0.0

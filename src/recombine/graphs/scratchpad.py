@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
+from recombine.errors import BadInput
 from recombine.graphs.graph import Graph, evaluate
 
 MISSING = int(np.iinfo(np.int64).min)
@@ -60,6 +61,12 @@ class Scratchpad:
     spellings: tuple[Spelling, ...]
     """One spelling per step."""
 
+    def __post_init__(self) -> None:
+        if len(self.spellings) != len(self.graph.steps):
+            raise BadInput(
+                f"The graph has {len(self.graph.steps)} steps, but there are {len(self.spellings)} spellings."
+            )
+
     @property
     def length(self) -> int:
         """The number of tokens."""
@@ -67,9 +74,11 @@ class Scratchpad:
 
     def write(self, values: Int[np.ndarray, " node"] | None = None) -> tuple[str, ...]:
         """Write the values of all nodes; the true ones by default."""
-        values = evaluate(self.graph) if values is None else values
-        steps = zip(self.graph.steps, self.spellings, strict=True)
-        return tuple(token for step, spelling in steps for token in spelling.write(int(values[step])))
+        values_of_nodes = evaluate(self.graph) if values is None else values
+        tokens: list[str] = []
+        for step, spelling in zip(self.graph.steps, self.spellings, strict=True):
+            tokens += spelling.write(int(values_of_nodes[step]))
+        return tuple(tokens)
 
     def read(self, tokens: Sequence[str]) -> Int[np.ndarray, " node"]:
         """Read the stated value of each node: the true one for inputs, `MISSING` where none can be read.

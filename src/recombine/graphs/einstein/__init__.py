@@ -29,6 +29,14 @@ def draw_puzzle(houses: int, attributes: int, seed: int) -> Puzzle:
 
     True clues are added in random order until the puzzle is solved. Then clues that are not needed are removed, those that
     name a house first, so that few of them remain.
+
+    Args:
+        houses: The number of houses.
+        attributes: The number of attributes.
+        seed: The seed.
+
+    Returns:
+        The puzzle.
     """
     rng = np.random.default_rng(seed)
     homes = np.stack([rng.permutation(houses) for _ in range(attributes)])
@@ -74,9 +82,15 @@ def _true_clues(puzzle: Puzzle, homes: Int[np.ndarray, "attribute value"]) -> li
 
 def renamed(puzzle: Puzzle, rng: np.random.Generator) -> Puzzle:
     """The same puzzle with other names: attributes and values are permuted, and so is the order of the clues."""
-    order = rng.permutation(puzzle.attributes).tolist()
-    values = [rng.permutation(puzzle.houses).tolist() for _ in range(puzzle.attributes)]
-    clues = [clue.renamed(order, values) for clue in puzzle.clues]
+    order = rng.permutation(puzzle.attributes)
+    values = [rng.permutation(puzzle.houses) for _ in range(puzzle.attributes)]
+
+    def new_name(thing: Thing) -> Thing:
+        if thing.attribute == HOUSE:
+            return thing
+        return Thing(int(order[thing.attribute]), int(values[thing.attribute][thing.value]))
+
+    clues = [Clue(clue.kind, new_name(clue.first), new_name(clue.second)).ordered for clue in puzzle.clues]
     return replace(puzzle, clues=tuple(clues[index] for index in rng.permutation(len(clues))))
 
 
@@ -85,6 +99,15 @@ def different_puzzles(houses: int, attributes: int, number: int, names: int) -> 
     """Draw puzzles of which no two are equal up to names, and solve each under several names.
 
     Puzzles with more clues than things are left out, so that the length of questions is bounded.
+
+    Args:
+        houses: The number of houses.
+        attributes: The number of attributes.
+        number: The number of puzzles.
+        names: The number of renamings of each.
+
+    Returns:
+        The solved renamings of each puzzle.
     """
     by_key: dict[str, tuple[Elimination, ...]] = {}
     for seed in range(ATTEMPTS * number):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -50,16 +49,6 @@ class Clue(NamedTuple):
         """The clue with its things in a fixed order, if it is symmetric."""
         swapped = self.kind != "left" and self.second < self.first
         return Clue(self.kind, self.second, self.first) if swapped else self
-
-    def renamed(self, attributes: Sequence[int], values: Sequence[Sequence[int]]) -> Clue:
-        """The clue with other names of its things, by attribute and value. Houses keep their names."""
-        things = (
-            thing
-            if thing.attribute == HOUSE
-            else Thing(attributes[thing.attribute], values[thing.attribute][thing.value])
-            for thing in (self.first, self.second)
-        )
-        return Clue(self.kind, *things).ordered
 
 
 @dataclass(frozen=True)
@@ -143,8 +132,14 @@ def orbit_key(puzzle: Puzzle) -> str:
     if len(solved) != 1:
         raise BadInput(f"The puzzle has {len(solved)} solutions; a key needs exactly one.", fix="add or remove clues")
     homes = solved[0].tolist()
+
+    def renamed(thing: Thing, order: tuple[int, ...]) -> Thing:
+        if thing.attribute == HOUSE:
+            return thing
+        return Thing(order[thing.attribute], homes[thing.attribute][thing.value])
+
     forms = (
-        sorted({clue.renamed(order, homes) for clue in puzzle.clues})
+        sorted({Clue(c.kind, renamed(c.first, order), renamed(c.second, order)).ordered for c in puzzle.clues})
         for order in itertools.permutations(range(puzzle.attributes))
     )
     least = [(kind, *first, *second) for kind, first, second in min(forms)]

@@ -26,13 +26,13 @@ def _only(own: Houses, *others: Houses) -> Houses:
     return np.where(left != 0, left, own)
 
 
-SAME = Operation("same house", np.bitwise_and, commutative=True)
-APART = Operation("another house", _apart)
+SAME = Operation("same house", np.bitwise_and, 2, 2, commutative=True)
+APART = Operation("another house", _apart, 2, 2)
 """If the other thing has only one house left, this thing is not in it."""
-LEFT = Operation("left of", lambda own, other: own & (other >> 1))
-RIGHT = Operation("right of", lambda own, other: own & (other << 1))
-BESIDE = Operation("beside", lambda own, other: own & ((other << 1) | (other >> 1)))
-ONLY = Operation("only one", _only)
+LEFT = Operation("left of", lambda own, other: own & (other >> 1), 2, 2)
+RIGHT = Operation("right of", lambda own, other: own & (other << 1), 2, 2)
+BESIDE = Operation("beside", lambda own, other: own & ((other << 1) | (other >> 1)), 2, 2)
+ONLY = Operation("only one", _only, 2, None)
 """If a house is possible for no other value of the attribute, this value is in it."""
 
 RULES: dict[ClueKind, tuple[Operation, Operation]] = {

@@ -10,8 +10,9 @@ from jaxtyping import Float, Int
 
 from recombine.families.graph_family import GraphFamily
 from recombine.graphs.bound import Kind, StepRates, kind_of, predicted_accuracy, rates_by_step
-from recombine.graphs.frequency import Frequency, count_subgraphs, matched_frequency, subgraph_keys
+from recombine.graphs.frequency import Frequency, count_subgraphs, matched_frequency
 from recombine.graphs.graph import Graph
+from recombine.graphs.keys import subgraph_keys
 from recombine.graphs.labels import CORRECT, LABELS, RESTORATION, node_labels
 
 
@@ -109,4 +110,4 @@ def frequency_of_right(shapes: list[Shape], frequency: Frequency) -> float:
     # Strata whose steps never occur in training cannot be compared.
     stratum = np.unique(np.stack(matched), axis=1, return_inverse=True)[1].ravel()
     kept = np.bincount(stratum, times)[stratum] > 0
-    return matched_frequency(times[kept], right[kept].astype(bool), *(value[kept] for value in matched))
+    return matched_frequency(times[kept], right[kept].astype(bool), *(value[kept] for value in matched)).overall

@@ -12,7 +12,7 @@ import pytest
 from recombine.component import kinds, resolve
 from recombine.encodings.few_shot import FewShot
 from recombine.families.hyperteacher import Hyperteacher
-from recombine.models.embedded import EmbeddedNetwork
+from recombine.models.base import EmbeddedNetwork
 from recombine.recipes.paper import Paper
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
@@ -37,7 +37,7 @@ def kind_of(encoding: Any) -> str:
 
 def test_the_published_encodings_are_there():
     published = {"identity", "orthogonal", "tokens", "invertible", "interval-shuffle", "few-shot"}
-    assert published | {"token-embedding", "sentences"} <= set(kinds("encodings"))
+    assert published | {"sentences"} <= set(kinds("encodings"))
 
 
 @pytest.mark.parametrize("encoding", SUBSET_ONES, ids=kind_of)

@@ -54,4 +54,4 @@ def test_a_linear_map_reads_the_task_off_the_code(tasks: Callable[..., Any]):
 def test_continuous_coefficients_are_refused():
     with pytest.raises(BadInput, match=r"whole tenths.*continuous") as caught:
         Tokens().size(SPACE, Hyperteacher(coefficients="continuous"))
-    assert caught.value.fix is not None and "token-embedding" in caught.value.fix
+    assert caught.value.fix is not None and "encoding=identity" in caught.value.fix

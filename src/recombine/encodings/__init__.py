@@ -22,6 +22,5 @@ if TYPE_CHECKING:
     from recombine.encodings.orthogonal import Orthogonal as Orthogonal
     from recombine.encodings.prompt import Prompt as Prompt
     from recombine.encodings.sentences import Sentences as Sentences
-    from recombine.encodings.token_embedding import TokenEmbedding as TokenEmbedding
     from recombine.encodings.tokens import Tokens as Tokens
     from recombine.encodings.unsaid import Unsaid as Unsaid

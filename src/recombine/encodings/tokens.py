@@ -40,7 +40,7 @@ class Tokens(Encoding):
         if coefficient_law(family) == "continuous":
             raise BadInput(
                 "The encoding 'tokens' writes coefficients as whole tenths; those of this family are continuous.",
-                fix="encoding=token-embedding, or family.coefficients=discrete",
+                fix="encoding=identity, or family.coefficients=discrete",
             )
         return 2 * space.width
 

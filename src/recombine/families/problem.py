@@ -14,11 +14,9 @@ from recombine.component import field
 from recombine.errors import BadInput
 from recombine.families.sequences import SequenceFamily, WrittenTeacher
 from recombine.families.vocabulary import Vocabulary
+from recombine.problems import Instances, PowerFlow, together
 from recombine.problems.base import Problem as Solvable
-from recombine.problems.instances import Instances, together
-from recombine.problems.power_flow import PowerFlow
-from recombine.spaces.base import Space
-from recombine.spaces.instances import InstanceSpace
+from recombine.spaces import InstanceSpace, Space
 
 CACHED = 64
 """Sets of instances in the cache. The runs of a replicate share theirs, and solving takes seconds."""

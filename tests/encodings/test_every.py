@@ -12,7 +12,7 @@ import pytest
 from recombine.component import kinds, resolve
 from recombine.encodings.few_shot import FewShot
 from recombine.families.hyperteacher import Hyperteacher
-from recombine.models.embedded import EmbeddedNetwork
+from recombine.models.base import EmbeddedNetwork
 from recombine.recipes.paper import Paper
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace

@@ -36,7 +36,12 @@ def forward(encoder: InvertibleEncoder, vector: Array) -> Array:
 
 @eqx.filter_jit
 def inverse(encoder: InvertibleEncoder, code: Array) -> Array:
-    return encoder.inverse(code)
+    for number, layer in reversed(list(enumerate(encoder.layers))):
+        kept, moved = jnp.split(code[::-1] if number % 2 else code, [len(code) // 2])
+        factor, shift = layer.amounts(kept)
+        undone = jnp.concatenate([kept, (moved - shift) / factor])
+        code = undone[::-1] if number % 2 else undone
+    return code
 
 
 def by_hand(encoder: InvertibleEncoder, vector: np.ndarray) -> np.ndarray:

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from recombine.families.scenes.checker import checker_error, medians, read
+from recombine.families.scenes.checker import medians, read
+from recombine.families.scenes.layout import layout_of
 from recombine.families.scenes.rendering import PAIR, SINGLE, render
 from recombine.spaces.product import ProductSpace
 
@@ -22,6 +23,26 @@ def told(images: np.ndarray, labels: int) -> np.ndarray:
     """What is read; images are repeated, so that one compiled program serves all."""
     padded = np.resize(images, (NUMBER, images.shape[1]))
     return np.asarray(read(jnp.asarray(padded, jnp.float32), labels=labels))[: len(images)]
+
+
+def checker_error(
+    space: ProductSpace, key: jax.Array, images: int, pixels: int = 16, noise: float = 0.0
+) -> dict[str, float]:
+    """The share of rendered images with a factor that is read wrongly or not at all (`error`), the share that is not read
+    (`unreadable`), and the error rate of each factor of the space."""
+    layout = layout_of(space)
+    by_row, by_image = jax.random.split(key)
+    labels = jax.jit(jax.vmap(lambda row_key: layout.label(space.sample(row_key))))(jax.random.split(by_row, images))
+    rendered = functools.partial(render, pixels=pixels, jitter=1.0, noise=noise)
+    shown = jax.jit(jax.vmap(rendered))(labels, jax.random.split(by_image, images))
+    wanted, shown_labels = np.asarray(labels), np.asarray(read(shown, labels=labels.shape[1]))
+    asked = wanted >= 0
+    wrong, missed = asked & (wanted != shown_labels), asked & (shown_labels < 0)
+    return {
+        "error": float(wrong.any(axis=1).mean()),
+        "unreadable": float(missed.any(axis=1).mean()),
+        **{name: float(wrong[:, i].mean()) for i, name in enumerate(layout.factors) if asked[:, i].any()},
+    }
 
 
 @functools.cache

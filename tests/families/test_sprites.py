@@ -14,7 +14,7 @@ from recombine.errors import BadInput
 from recombine.families.base import Batch
 from recombine.families.lookup_sprites import LookupSprites
 from recombine.families.scenes.rendering import SHAPES
-from recombine.families.sprites import FACTORS, SPACE, SpriteFamily, Sprites
+from recombine.families.sprites import FACTORS, SPACE, Sprites
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
 from recombine.testing import check_family
@@ -29,14 +29,14 @@ USUAL = space_of(**SPACE)
 TURNED = space_of(row=3, shape=["bar", "disc", "ring"], column=5, size=2)
 
 
-def batch_of(family: SpriteFamily, space: ProductSpace, row: Any, samples: int = 4, seed: int = 0) -> Batch:
+def batch_of(family: Sprites, space: ProductSpace, row: Any, samples: int = 4, seed: int = 0) -> Batch:
     teacher = family.draw(space, jax.random.key(7))
     task = teacher.task(jnp.asarray(row), jax.random.key(1))
     return teacher.batch(task, jax.random.key(seed), samples)
 
 
 @pytest.mark.parametrize("family", [Sprites(pixels=32, noise=0.0), LookupSprites()], ids=str)
-def test_the_contract(family: SpriteFamily):
+def test_the_contract(family: Sprites):
     check_family(family, TURNED)
 
 

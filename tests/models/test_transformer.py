@@ -222,7 +222,7 @@ def test_first_weights_are_lecun_normal():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"width": 30, "heads": 4}, "multiple of heads"),
+        ({"width": 30, "heads": 4}, "multiple of 8"),
         ({"width": 12, "heads": 4}, "multiple of 8"),
         ({"width": 0}, "greater than 0"),
         ({"layers": 0}, "greater than 0"),

@@ -14,8 +14,8 @@ from recombine.errors import BadInput
 from recombine.families.base import Batch
 from recombine.families.vocabulary import BEGIN, END, PAD
 from recombine.models.decoder import Decoder, DecoderNetwork
+from recombine.objectives.base import as_precision
 from recombine.objectives.constraint_reward import ConstraintReward, log_probabilities
-from recombine.objectives.supervised import as_precision
 from recombine.overrides import validate
 from recombine.problems.digits import WORDS
 from recombine.problems.knapsack import Knapsack
@@ -128,7 +128,7 @@ def test_the_reward_teaches_what_cross_entropy_does_not() -> None:
 def test_rewards_that_are_not_those_of_the_family_are_refused() -> None:
     """Even where questions and answers are of the same length."""
     for other in (SACK.model_copy(update={"count": 3}), SACK.model_copy(update={"copies": 1})):
-        with pytest.raises(BadInput, match=r"items=3.* without steps, but the family has knapsack"):
+        with pytest.raises(BadInput, match=r"items=3.* with steps=False, but the family has Knapsack"):
             validate(
                 RunConfig,
                 {"family": {"kind": "problem", "problem": other}, "objective": ConstraintReward(problem=SACK)},
@@ -146,5 +146,5 @@ def test_places_at_random_are_refused() -> None:
 def test_a_reward_for_another_problem_is_refused() -> None:
     given = {"family": {"kind": "problem", "problem": SACK}, "model": "decoder"}
     validate(RunConfig, given | {"objective": ConstraintReward(problem=SACK)})
-    with pytest.raises(BadInput, match="questions of 12 tokens"):
+    with pytest.raises(BadInput, match=r"PowerFlow.* but the family has Knapsack"):
         validate(RunConfig, given | {"objective": ConstraintReward(problem=FLOW)})

@@ -174,11 +174,11 @@ def test_noised_batches_go_from_noise_to_images_for_one_task_as_for_many():
     _, batch = images()
     one = jax.tree.map(lambda leaf: leaf[0], batch)
     for which in (batch, one):
-        first, middle, last = (FlowMatching.noised(which, time, jax.random.key(0)) for time in (0.0, 0.4, 1.0))
+        first, middle, last = (FlowMatching.examples(which, time, jax.random.key(0)).inputs for time in (0.0, 0.4, 1.0))
         np.testing.assert_allclose(last[..., :-1], which.targets, atol=1e-6)
         np.testing.assert_allclose(middle[..., :-1], 0.6 * first[..., :-1] + 0.4 * which.targets, atol=1e-5)
         assert np.unique(middle[..., -1]) == pytest.approx(0.4)
-        assert not np.allclose(first, FlowMatching.noised(which, 0.0, jax.random.key(1)))
+        assert not np.allclose(first, FlowMatching.examples(which, 0.0, jax.random.key(1)).inputs)
 
 
 @pytest.mark.parametrize("times", ["uniform", "logit-normal"])

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from recombine import RunConfig, SubsetSpace, train
-from recombine.encodings.token_embedding import TokenEmbedding
 from recombine.models import MLP
 from recombine.models.transformer import Transformer
 from recombine.recipes import Fast
@@ -20,6 +19,7 @@ from recombine.training.prepare import Setting
 from recombine.training.program import Program
 
 SPACE = SubsetSpace(modules=6, max_active=2)
+K_HOT = {"kind": "hyperteacher", "coefficients": "k-hot"}
 
 
 def config(precision: str, **changes: object) -> RunConfig:
@@ -38,7 +38,11 @@ def test_weights_stay_in_float32_and_the_score_hardly_moves():
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"encoding": TokenEmbedding()}, {"model": Transformer(width=32, layers=1, heads=2)}],
+    [
+        {},
+        {"encoding": "sentences", "space": {"kind": "product", "factors": {"a": 3, "b": 3}}, "family": K_HOT},
+        {"model": Transformer(width=32, layers=1, heads=2)},
+    ],
     ids=["mlp", "reader", "transformer"],
 )
 def test_a_gradient_in_half_precision_points_the_same_way(changes: dict[str, object]):

@@ -16,7 +16,7 @@ from recombine.families.base import Batch
 from recombine.language.drawn import LEVELS
 from recombine.models.base import Network
 from recombine.objectives.next_token import NextToken
-from recombine.probes.cipher_answers import COLUMNS, CipherAnswers, LineTask, described, trained_lines
+from recombine.probes.cipher_answers import CipherAnswers, LineTask, described, trained_lines
 from recombine.studies.embers import Embers
 from recombine.supports.cipher_stream import cipher_space, rows_of, texts_of
 from recombine.training.config import RunConfig
@@ -87,7 +87,9 @@ def test_trained_lines_are_of_the_stream_with_both_kinds_of_shift(setting: Setti
 def test_a_run_is_measured(setting: Setting) -> None:
     found = CipherAnswers(combinations=60, trained=4).measure(setting, setting.network())
     frame = pd.DataFrame(found.columns)
-    assert tuple(frame.columns) == COLUMNS and set(frame["region"]) == {"held_out", "trained"}
+    described_by = ["way", "shift", "common", "level", "text", "input_logprob", "output_logprob"]
+    assert [*frame.columns] == ["region", *described_by, "right", "letters", "own_logprob"]
+    assert set(frame["region"]) == {"held_out", "trained"}
     assert frame["right"].isin([0, 1]).all() and (frame["own_logprob"] < 0).all()
     held_out = frame[(frame["region"] == "held_out") & (frame["way"] == "decode") & frame["common"]]
     assert found.summary["decode_common"] == pytest.approx(held_out["right"].mean())

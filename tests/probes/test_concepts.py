@@ -16,8 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 from recombine.errors import BadInput
 from recombine.objectives.flow_matching import FlowMatching
 from recombine.probes.concepts import MEAN, MOMENTS, SHARE, Concepts, Traced, WatchTask, chosen_site, probe_sites
-from recombine.probes.decodability import STRENGTHS
-from recombine.probes.ridge import mean_r2
+from recombine.probes.ridge import STRENGTHS, mean_r2
 from recombine.supports.random import Random
 from recombine.training.config import RunConfig
 from recombine.training.prepare import Setting

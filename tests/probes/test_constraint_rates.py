@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 from recombine.errors import BadInput
-from recombine.probes.constraint_rates import EVERY, GROUPS, HARD, TOTAL, ConstraintRates, Scale, box_share, written
+from recombine.probes.constraint_rates import (
+    EVERY,
+    GROUPS,
+    HARD,
+    TOTAL,
+    ConstraintRates,
+    answer_scale,
+    box_share,
+    mean_error,
+    written,
+)
 from recombine.problems.base import Instances, Problem
 from recombine.problems.knapsack import Knapsack
 from recombine.problems.power_flow import PowerFlow
@@ -99,12 +109,12 @@ def test_the_error_of_the_mean_is_also_that_on_trained_instances() -> None:
 
 def test_the_error_is_in_units_of_the_spread() -> None:
     training = rounded(FLOW, 60, 0)
-    scale = Scale.of(FLOW, training)
+    scale = answer_scale(FLOW, training)
     mean = np.tile(training.answers.mean(axis=0), (60, 1))
     differ = np.abs(training.answers - mean).mean(axis=0) > FLOW.texts.answer.units
-    each = np.abs(training.answers - mean) / scale.spread
+    each = np.abs(training.answers - mean) / scale
     np.testing.assert_allclose(each.mean(axis=0)[differ], 1)
-    assert 0.5 < scale.error(training.answers, mean).mean() <= 1
+    assert 0.5 < mean_error(training, mean, scale) <= 1
 
 
 def test_boxes_are_counted() -> None:

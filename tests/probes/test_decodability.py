@@ -16,7 +16,8 @@ from sklearn.metrics import r2_score
 from recombine.models.base import Network, Trace
 from recombine.probes import decodability as module
 from recombine.probes.base import Measured
-from recombine.probes.decodability import STRENGTHS, Decodability, TracedRows, control_targets, probe_site
+from recombine.probes.decodability import Decodability, TracedRows, control_targets, probe_site
+from recombine.probes.ridge import STRENGTHS
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports.random import Random
 from recombine.supports.regions import side

@@ -13,9 +13,8 @@ from sklearn.linear_model import Ridge
 from recombine.errors import BadInput
 from recombine.probes.activations import activations
 from recombine.probes.base import Measured
-from recombine.probes.decodability import STRENGTHS
 from recombine.probes.readout import Readout, before_training, read_errors
-from recombine.probes.ridge import mean_r2
+from recombine.probes.ridge import STRENGTHS, mean_r2
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports.gaps import Gaps

@@ -14,8 +14,8 @@ from sklearn.linear_model import Ridge
 from recombine.errors import BadInput
 from recombine.families.sprites import Sprites
 from recombine.models.convnet import Convnet
-from recombine.probes.decodability import STRENGTHS
 from recombine.probes.refit import Refit, refitted
+from recombine.probes.ridge import STRENGTHS
 from recombine.spaces.product import ProductSpace
 from recombine.supports.random import Random
 from recombine.training.config import RunConfig

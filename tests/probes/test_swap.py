@@ -13,8 +13,7 @@ from jaxtyping import Array
 
 from recombine.encodings.base import Embedder
 from recombine.errors import BadInput
-from recombine.models.base import Edit, Network, Trace, unedited
-from recombine.models.embedded import EmbeddedNetwork
+from recombine.models.base import Edit, EmbeddedNetwork, Network, Trace, unedited
 from recombine.probes import swap as module
 from recombine.probes.activations import probe_splits
 from recombine.probes.base import Measured

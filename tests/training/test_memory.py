@@ -93,9 +93,9 @@ def test_what_was_done_before_memory_was_short_is_kept_and_said(
 
 
 def test_a_stack_is_split_before_it_runs(tiny: Tiny, trainer: Trainer, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(training, "memory_need", lambda advance: MemoryNeed(10, 800))
-    monkeypatch.setattr(training, "available_memory", lambda: 500)
-    monkeypatch.setattr(training, "fitting_stack_size", lambda stack_size, *_: min(stack_size, 2))
+    monkeypatch.setattr(memory, "memory_need", lambda advance: MemoryNeed(10, 800))
+    monkeypatch.setattr(memory, "available_memory", lambda: 500)
+    monkeypatch.setattr(memory, "fitting_stack_size", lambda stack_size, *_: min(stack_size, 2))
     found = list(trainer.train(replicates(tiny, 3), stack_size=4))
     assert [outcome.stack_size for outcome in found] == [2, 2, 2]
 
@@ -198,7 +198,7 @@ CHILD = """
     from recombine.models import MLP
     from recombine.recipes import Paper
     from recombine.supports import Random
-    from recombine.training import trainer as training
+    from recombine.training import memory
     from recombine.training.memory import NotEnoughMemory, available_memory
     from recombine.training.trainer import Trainer
 
@@ -214,7 +214,7 @@ CHILD = """
     resource.setrlimit(resource.RLIMIT_DATA, (used + 700_000_000,) * 2)
     assert available_memory() <= 700_000_000
     if "blind" in sys.argv:
-        training.memory_need = lambda advance: None  # As where the compiler does not say.
+        memory.memory_need = lambda advance: None  # As where the compiler does not say.
     done = []
     try:
         for outcome in trainer.train([run(16384), run(4)]):

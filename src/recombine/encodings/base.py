@@ -40,9 +40,9 @@ class Embedder(eqx.Module):
 class Encoding(Component, abc.ABC):
     """The configuration of an encoding."""
 
-    @abc.abstractmethod
     def size(self, space: Space, family: Family) -> int:
-        """The length of a code. Raises BadInput if this encoding does not fit the family."""
+        """The length of a code: by default that of z. Raises BadInput if this encoding does not fit the family."""
+        return space.width
 
     @abc.abstractmethod
     def draw(self, space: Space, family: Family, key: Array) -> Encoder:

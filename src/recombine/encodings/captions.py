@@ -18,8 +18,7 @@ from recombine.encodings.script import PAD, Ids, tokenized, words_of
 from recombine.encodings.text_encoder import TextEncoder, TextEncoding
 from recombine.families.base import Family, Task, Teacher
 from recombine.families.scenes.layout import layout_of
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 
 SYNONYMS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "shape": {
@@ -129,12 +128,7 @@ def with_article(words: str) -> str:
 
 
 def grammar_of(space: Space, varied: bool = True) -> Grammar:
-    """The captions of a space of scenes.
-
-    Args:
-        space: A space of scenes.
-        varied: Whether all synonyms and templates are used, or one caption for each combination.
-    """
+    """The captions of a space of scenes: with all synonyms and templates, or (not `varied`) one of each combination."""
     layout_of(space)
     assert isinstance(space, ProductSpace)
     names = [name for name, _ in space.factors]
@@ -146,16 +140,13 @@ def grammar_of(space: Space, varied: bool = True) -> Grammar:
     vocabulary = sorted(set(itertools.chain(*map(words_of, [*phrases, *fixed]))))
     grammar = Grammar(space, templates, synonyms, tuple(vocabulary), 0)
     # No caption is longer than those with the longest synonyms of every factor.
+    lengths = [max(len(words_of(words)) for words in several) for several in synonyms]
     longest = [
-        offset + max(range(level), key=lambda value, offset=offset: _longest(synonyms[offset + value]))
+        max(range(offset, offset + level), key=lengths.__getitem__)
         for offset, level in zip(space.offsets, space.levels, strict=True)
     ]
     length = max(len(words_of(caption)) for caption in grammar.captions(longest))
     return dataclasses.replace(grammar, length=length)
-
-
-def _longest(synonyms: Sequence[str]) -> int:
-    return max(len(words_of(words)) for words in synonyms)
 
 
 class CaptionEncoder(Encoder):
@@ -229,16 +220,13 @@ class Captions(TextEncoding):
 def _sources(grammar: Grammar, longest: int) -> Int[np.ndarray, "template word"]:
     """The source of each word of a caption, for each template; see `CaptionEncoder.templates`."""
     factors = [name for name, _ in grammar.space.factors]
-    rows: list[list[int]] = []
-    for template in grammar.templates:
-        row: list[int] = []
-        for piece in template:
-            if isinstance(piece, str):
-                row += grammar.tokenize(piece)
-            else:
-                place = piece.article * len(factors) + factors.index(piece.factor)
-                first = len(grammar.vocabulary) + 1 + longest * place
-                row += range(first, first + longest)
-        rows.append(row)
-    width = max(map(len, rows))
-    return np.array([row + [PAD] * (width - len(row)) for row in rows], np.int32)
+
+    def source(piece: str | FactorSlot) -> Ids:
+        if isinstance(piece, str):
+            return grammar.tokenize(piece)
+        number = piece.article * len(factors) + factors.index(piece.factor)
+        first = len(grammar.vocabulary) + 1 + longest * number
+        return tuple(range(first, first + longest))
+
+    rows = [[*itertools.chain(*map(source, template))] for template in grammar.templates]
+    return np.array([*itertools.zip_longest(*rows, fillvalue=PAD)], np.int32).T

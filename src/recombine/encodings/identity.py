@@ -23,8 +23,5 @@ class Identity(Encoding):
 
     kind: Literal["identity"] = "identity"
 
-    def size(self, space: Space, family: Family) -> int:
-        return space.width
-
     def draw(self, space: Space, family: Family, key: Array) -> IdentityEncoder:
         return IdentityEncoder()

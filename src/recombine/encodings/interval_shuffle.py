@@ -28,17 +28,10 @@ class IntervalShuffleEncoder(Encoder):
 
     def forward(self, vector: Float[Array, " width"]) -> Float[Array, " width"]:
         """The code of a task vector, whose coordinates are in [0, 1]."""
-        return self._move(vector, self.places)
-
-    def inverse(self, code: Float[Array, " width"]) -> Float[Array, " width"]:
-        """The task vector of a code."""
-        return self._move(code, jnp.argsort(self.places))
-
-    def _move(self, values: Float[Array, " width"], places: Int[Array, " place"]) -> Float[Array, " width"]:
-        intervals = len(places) - 1
-        old = jnp.clip(jnp.floor((values + NEAR) * intervals), 0, intervals).astype(jnp.int32)
+        intervals = len(self.places) - 1
+        old = jnp.clip(jnp.floor((vector + NEAR) * intervals), 0, intervals).astype(jnp.int32)
         # Written as a sum, so that rounding does not change ones and numbers that stay.
-        return values + (places[old] - old) / intervals
+        return vector + (self.places[old] - old) / intervals
 
 
 class IntervalShuffle(Encoding):
@@ -47,9 +40,6 @@ class IntervalShuffle(Encoding):
     kind: Literal["interval-shuffle"] = "interval-shuffle"
     intervals: int = Field(default=10, ge=2, le=1000)
     """Number of intervals of [0, 1]."""
-
-    def size(self, space: Space, family: Family) -> int:
-        return space.width
 
     def draw(self, space: Space, family: Family, key: Array) -> IntervalShuffleEncoder:
         places = jax.random.permutation(key, self.intervals)

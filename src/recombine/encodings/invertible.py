@@ -49,12 +49,6 @@ class Coupling(eqx.Module):
         factor, shift = self.amounts(kept)
         return jnp.concatenate([kept, factor * moved + shift])
 
-    def inverse(self, vector: Float[Array, " width"]) -> Float[Array, " width"]:
-        """Undo the layer."""
-        kept, moved = jnp.split(vector, [len(vector) // 2])
-        factor, shift = self.amounts(kept)
-        return jnp.concatenate([kept, (moved - shift) / factor])
-
 
 class InvertibleEncoder(Encoder):
     """The code is f(z). The second layer acts on the reversed vector, so that both halves change."""
@@ -70,12 +64,6 @@ class InvertibleEncoder(Encoder):
             vector = layer.forward(vector[::-1])[::-1] if number % 2 else layer.forward(vector)
         return vector
 
-    def inverse(self, code: Float[Array, " width"]) -> Float[Array, " width"]:
-        """The task vector of a code."""
-        for number, layer in reversed(list(enumerate(self.layers))):
-            code = layer.inverse(code[::-1])[::-1] if number % 2 else layer.inverse(code)
-        return code
-
 
 class Invertible(Encoding):
     """The model sees f(z), f invertible and drawn once for each replicate.
@@ -87,9 +75,6 @@ class Invertible(Encoding):
     kind: Literal["invertible"] = "invertible"
     scale: PositiveFloat = 0.1
     """The standard deviation of the weights."""
-
-    def size(self, space: Space, family: Family) -> int:
-        return space.width
 
     def draw(self, space: Space, family: Family, key: Array) -> InvertibleEncoder:
         keys = jax.random.split(key, LAYERS)

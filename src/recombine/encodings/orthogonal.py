@@ -26,8 +26,5 @@ class Orthogonal(Encoding):
 
     kind: Literal["orthogonal"] = "orthogonal"
 
-    def size(self, space: Space, family: Family) -> int:
-        return space.width
-
     def draw(self, space: Space, family: Family, key: Array) -> OrthogonalEncoder:
         return OrthogonalEncoder(jax.random.orthogonal(key, space.width))

@@ -16,8 +16,7 @@ import numpy as np
 
 from recombine.errors import BadInput
 from recombine.families.base import Family
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 
 PAD = 0
 """The token for padding. Words are numbered from 1."""
@@ -35,13 +34,7 @@ def words_of(text: str) -> list[str]:
 
 
 def tokenized(text: str, vocabulary: Sequence[str], what: str) -> Ids:
-    """The tokens of a text.
-
-    Args:
-        text: The text.
-        vocabulary: The words, numbered from 1.
-        what: What such texts are called, for the error message.
-    """
+    """The tokens of a text; `what` such texts are called in the error message."""
     numbers = {word: number for number, word in enumerate(vocabulary, start=1)}
     words = words_of(text)
     unknown = sorted(set(words) - set(numbers))

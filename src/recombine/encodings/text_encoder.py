@@ -71,16 +71,7 @@ class TextEncoder(Embedder):
 
     @staticmethod
     def draw(vocabulary: int, length: int, width: int, layers: int, heads: int, key: Array) -> TextEncoder:
-        """Fresh weights.
-
-        Args:
-            vocabulary: Words, without the pad.
-            length: Words of the longest text.
-            width: Numbers of each vector, and of the result.
-            layers: Blocks.
-            heads: Attention heads of each block; they divide the width.
-            key: Of the random numbers.
-        """
+        """Fresh weights, for a number of words (without the pad) and texts of at most `length` words."""
         by_word, by_position, by_block = jax.random.split(key, 3)
         blocks = tuple(TextBlock.draw(width, heads, block) for block in jax.random.split(by_block, layers))
         words = jax.random.normal(by_word, (vocabulary + 1, width))

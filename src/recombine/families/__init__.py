@@ -13,11 +13,16 @@ from recombine._lazy import attach
 __getattr__, __dir__, __all__ = attach(__name__, __file__)
 
 if TYPE_CHECKING:
-    from recombine.families.base import Batch as Batch, Family as Family, Task as Task, Teacher as Teacher
+    from recombine.families.base import (
+        Batch as Batch,
+        ExactMatchFamily as ExactMatchFamily,
+        Family as Family,
+        Task as Task,
+        Teacher as Teacher,
+    )
     from recombine.families.ciphers import Ciphers as Ciphers
     from recombine.families.classification import ClassificationFamily as ClassificationFamily
     from recombine.families.einstein import Einstein as Einstein
-    from recombine.families.exact_match import ExactMatchFamily as ExactMatchFamily
     from recombine.families.goals import Goals as Goals
     from recombine.families.hops import Hops as Hops
     from recombine.families.hyperteacher import Hyperteacher as Hyperteacher

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -14,7 +15,6 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from recombine.component import Component
-from recombine.families.episode import Episode
 from recombine.spaces.base import Space
 
 if TYPE_CHECKING:
@@ -32,12 +32,7 @@ class Task(eqx.Module):
 
     @staticmethod
     def unweighted(row: Int[Array, " slots"], width: int) -> Task:
-        """The task of a combination whose constituents all have coefficient one.
-
-        Args:
-            row: The constituents, padded with `width`.
-            width: Constituents of the space.
-        """
+        """The task of a combination, padded with `width`, whose constituents all have coefficient one."""
         active = (row < width).astype(jnp.float32)
         return Task(row, active, jnp.zeros(width).at[row].add(active, mode="drop"))
 
@@ -60,6 +55,33 @@ of an answer's words, padded."""
 
 TaskScores = Mapping[str, Float[Array | np.ndarray, "..."]]
 """Additive statistics of tasks. The metrics of a set of tasks follow from their sums."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Thing:
+    """An object on the grid."""
+
+    row: int
+    column: int
+    name: str
+    value: float | None = None
+    """Its reward; None where objects have no value."""
+    wanted: bool = False
+    """Whether the task asks for this one."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Episode:
+    """A grid, the objects on it, and the path of the teacher."""
+
+    walls: tuple[tuple[bool, ...], ...]
+    things: tuple[Thing, ...]
+    path: tuple[tuple[int, int], ...]
+    """The cells (row, column) that the agent visits, with the first."""
+    actions: tuple[str, ...]
+    """The teacher's actions, in words."""
+    title: str
+    """The task in words."""
 
 
 class Teacher(eqx.Module):
@@ -181,3 +203,25 @@ class Family(Component, abc.ABC):
         Returns:
             One row per group: the columns of `by`, the sum of each statistic, and the metrics.
         """
+
+
+class ExactMatchFamily(Family, abc.ABC):
+    """Statistics: `right` steps out of `steps`, and `whole` answers (without a wrong step) out of `episodes`."""
+
+    metric: ClassVar[str] = "accuracy"
+
+    def headline(self, scores: TaskScores) -> Float[Array, ""]:
+        return jnp.sum(scores["whole"]) / jnp.sum(scores["episodes"])
+
+    def metric_names(self, space: Space) -> tuple[str, ...]:
+        return ("accuracy", "step_accuracy")
+
+    def metrics(self, scores: TaskScores) -> dict[str, float]:
+        sums = {name: float(np.sum(np.asarray(values, float))) for name, values in scores.items()}
+        return {"accuracy": sums["whole"] / sums["episodes"], "step_accuracy": sums["right"] / sums["steps"]}
+
+    def pooled(self, tasks: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+        frame = tasks.groupby(by, sort=False, observed=True)[["right", "steps", "whole", "episodes"]].sum()
+        frame["accuracy"] = frame["whole"] / frame["episodes"]
+        frame["step_accuracy"] = frame["right"] / frame["steps"]
+        return frame.reset_index()

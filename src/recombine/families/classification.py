@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from recombine.families.base import Batch, TargetKind, TaskScores
-from recombine.families.exact_match import ExactMatchFamily
+from recombine.families.base import Batch, ExactMatchFamily, TargetKind, TaskScores
 
 
 class ClassificationFamily(ExactMatchFamily, abc.ABC):

@@ -15,13 +15,11 @@ from recombine.errors import BadInput
 from recombine.families.graph_family import GraphFamily
 from recombine.families.sequences import WrittenTeacher
 from recombine.families.vocabulary import END, Vocabulary, padded
+from recombine.graphs import Graph, Scratchpad
 from recombine.graphs.einstein import different_puzzles, left_word, puzzle_scratchpad
 from recombine.graphs.einstein.clues import HOUSE, MAX_HOUSES, Puzzle, Thing
 from recombine.graphs.einstein.elimination import RULES, Elimination
-from recombine.graphs.graph import Graph
-from recombine.graphs.scratchpad import Scratchpad
-from recombine.spaces.base import Space
-from recombine.spaces.instances import InstanceSpace
+from recombine.spaces import InstanceSpace, Space
 
 
 class Einstein(GraphFamily):
@@ -106,9 +104,6 @@ class Einstein(GraphFamily):
     def larger(self, sizes: Int[np.ndarray, " row"], trained: Int[np.ndarray, " size"]) -> Bool[np.ndarray, " row"]:
         # A depth between two depths of training is a gap, not a larger problem.
         return sizes > trained.max()
-
-    def size_name(self, size: int) -> str:
-        return str(size)
 
     def shapes(self, rows: Int[np.ndarray, "row slots"]) -> Int[np.ndarray, " row"]:
         return np.asarray(rows)[:, 0]

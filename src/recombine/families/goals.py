@@ -14,12 +14,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Int
 
 from recombine.errors import BadInput
-from recombine.families.base import Task
+from recombine.families.base import Episode, Task
 from recombine.families.classification import ClassificationFamily
-from recombine.families.episode import Episode
-from recombine.families.grid import MOVES, GridTeacher, Play, distances, neighbours, pick, picture, played, shifts
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.families.grid import MOVES, GridTeacher, Play, distances, neighbours, picture, played, shifts
+from recombine.spaces import ProductSpace, Space
 
 FACTORS: Mapping[str, tuple[str, ...]] = {
     "quadrant": ("top left", "top right", "bottom left", "bottom right"),
@@ -74,32 +72,18 @@ def mazes(grid: int) -> Bool[np.ndarray, "maze cell"]:
 @functools.cache
 def first_moves(grid: int) -> Int[np.ndarray, "maze goal cell"]:
     """The first move of a shortest path from each cell to each goal; of several, the first in `MOVES`."""
-    tables = []
-    for free in mazes(grid).reshape(MAZES, grid, grid):
-        tables.append(np.argmin(distances(free)[:, neighbours(free)], axis=2))
-    return np.stack(tables).astype(np.int8)
+    free = mazes(grid).reshape(MAZES, grid, grid)
+    return np.stack([np.argmin(distances(maze)[:, neighbours(maze)], axis=2) for maze in free]).astype(np.int8)
 
 
 class GoalsTeacher(GridTeacher):
     """Mazes with the shortest paths through them. Nothing here is random: all replicates have the same mazes."""
 
     space: ProductSpace = eqx.field(static=True)
-    grid: int = eqx.field(static=True)
+    shape: Goals = eqx.field(static=True)
     free: Bool[Array, "maze cell"]
     ways: Int[Array, "maze goal cell"]
     """The first move from each cell to each goal."""
-
-    @property
-    def horizon(self) -> int:
-        return longest(self.grid) + 1
-
-    @property
-    def types(self) -> int:
-        return TYPES
-
-    @property
-    def outputs(self) -> int:
-        return len(MOVES) + len(FACTORS["interaction"])
 
     def task(self, row: Int[Array, " slots"], key: Array) -> Task:
         return Task(row, jnp.ones(self.space.slots), self.space.vector(row))
@@ -111,20 +95,20 @@ class GoalsTeacher(GridTeacher):
     def play(self, task: Task, key: Array) -> Play:
         quadrant, interaction, maze, wanted = self.meant(task)
         free = self.free[maze]
-        start, cells, types = self._scene(free, jnp.asarray(quadrants(self.grid))[quadrant], wanted, key)
-        ways, moves = self.ways[maze, cells[0]], jnp.asarray(shifts(self.grid))
+        start, cells, types = self._scene(free, jnp.asarray(quadrants(self.shape.grid))[quadrant], wanted, key)
+        ways, moves = self.ways[maze, cells[0]], jnp.asarray(shifts(self.shape.grid))
 
         def step(cell: Array, _: None) -> tuple[Array, tuple[Array, Array]]:
             there = cell == cells[0]
             after = jnp.where(there, cell, cell + moves[ways[cell]])
             return after, (cell, jnp.where(there, len(MOVES) + interaction, ways[cell]))
 
-        _, (agent, actions) = jax.lax.scan(step, start, None, length=self.horizon)
+        _, (agent, actions) = jax.lax.scan(step, start, None, length=self.shape.horizon)
         return Play(
             walls=~free,
             cells=cells,
             types=types,
-            present=jnp.ones((self.horizon, OBJECTS), bool),
+            present=jnp.ones((self.shape.horizon, OBJECTS), bool),
             agent=agent,
             actions=actions,
             # The episode ends with the interaction.
@@ -142,13 +126,12 @@ class GoalsTeacher(GridTeacher):
         """
         by_cell, by_type = jax.random.split(key)
         chances = jax.random.uniform(by_cell, (OBJECTS + 1, len(free)))
-        anywhere = free & jnp.asarray(quadrants(self.grid).any(axis=0))
+        anywhere = free & jnp.asarray(quadrants(self.shape.grid).any(axis=0))
         cells: list[Array] = []
-        for chance, allowed in zip(
-            chances, (region, anywhere & ~region, region, anywhere, anywhere, free), strict=True
-        ):
+        allowed_cells = (region, anywhere & ~region, region, anywhere, anywhere, free)
+        for chance, allowed in zip(chances, allowed_cells, strict=True):
             taken = jnp.zeros_like(free).at[jnp.asarray(cells, jnp.int32)].set(True)
-            cells.append(pick(chance, allowed & free & ~taken))
+            cells.append(jnp.argmax(jnp.where(allowed & free & ~taken, chance, -1.0)))
         *objects, start = cells
         inside = region[jnp.stack(objects)]
         # The offset from the wanted type, modulo the number of types; inside the region never zero.
@@ -161,21 +144,14 @@ class GoalsTeacher(GridTeacher):
         values = dict(self.space.factors)
         names = values["object"] + FACTORS["object"][len(values["object"]) :]
         kinds = [names[int(kind)] for kind in np.asarray(play.types)]
-        title = sentence(self.space, self.space.constituents(np.asarray(task.combination)))
+        title = self.shape.sentence(self.space, self.space.constituents(np.asarray(task.combination)))
         return picture(play, title, (*MOVES, *values["interaction"]), kinds, wanted=0)
 
 
-def sentence(space: ProductSpace, constituents: Sequence[int]) -> str:
-    """A goal in words: the phrases of its factors, one after the other."""
-    chosen = {}
-    for (factor, values), offset, constituent in zip(space.factors, space.offsets, sorted(constituents), strict=True):
-        chosen[factor] = values[constituent - offset]
-    return " ".join(template.format(chosen[factor]) for factor, template in PHRASES)
+class Goals(ClassificationFamily):
+    """Go through a named maze to the object of a given type in a given quadrant, and interact with it."""
 
-
-class GoalShape(ClassificationFamily):
-    """What goals and their control share: space, sentences and sizes."""
-
+    kind: Literal["goals"] = "goals"
     defaults: ClassVar[Mapping[str, Any]] = {
         **ClassificationFamily.defaults,
         "space": {"kind": "product", "factors": FACTORS},
@@ -209,28 +185,19 @@ class GoalShape(ClassificationFamily):
     def output_size(self) -> int:
         return len(MOVES) + len(FACTORS["interaction"])
 
-    def phrases(self, space: Space) -> tuple[tuple[str, str], ...]:
-        """The phrase of each factor, in the order of a sentence: its name, and a template for its value."""
-        self.check(space)
-        return PHRASES
-
     def sentence(self, space: Space, constituents: Sequence[int]) -> str:
-        """A combination in words."""
+        """A goal in words: the phrases of its factors, one after the other."""
         self.check(space)
         assert isinstance(space, ProductSpace)
-        return sentence(space, constituents)
+        parts = zip(space.factors, space.offsets, sorted(constituents), strict=True)
+        chosen = {factor: values[part - offset] for (factor, values), offset, part in parts}
+        return " ".join(template.format(chosen[factor]) for factor, template in PHRASES)
 
     def parts(self, space: Space) -> dict[str, Any]:
         """The arguments of a teacher."""
         self.check(space)
         free, ways = jnp.asarray(mazes(self.grid)), jnp.asarray(first_moves(self.grid))
-        return {"space": space, "grid": self.grid, "free": free, "ways": ways}
-
-
-class Goals(GoalShape):
-    """Go through a named maze to the object of a given type in a given quadrant, and interact with it."""
-
-    kind: Literal["goals"] = "goals"
+        return {"space": space, "shape": self, "free": free, "ways": ways}
 
     def draw(self, space: Space, key: Array) -> GoalsTeacher:
         return GoalsTeacher(**self.parts(space))

@@ -8,8 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from recombine.families.sequences import SequenceFamily
-from recombine.graphs.graph import Graph
-from recombine.graphs.scratchpad import Scratchpad
+from recombine.graphs import Graph, Scratchpad
 
 
 class GraphFamily(SequenceFamily, abc.ABC):
@@ -29,9 +28,9 @@ class GraphFamily(SequenceFamily, abc.ABC):
         """Which sizes are larger than those in training."""
         return ~np.isin(sizes, trained)
 
-    @abc.abstractmethod
     def size_name(self, size: int) -> str:
         """A size as text."""
+        return str(size)
 
     @abc.abstractmethod
     def lengths(self, size: int) -> tuple[int, int]:
@@ -60,15 +59,7 @@ class GraphFamily(SequenceFamily, abc.ABC):
     def stated(
         self, rows: Int[np.ndarray, "row slots"], answers: Int[np.ndarray, "row token"]
     ) -> tuple[Graph, Int[np.ndarray, "row input"], Int[np.ndarray, "row node"]]:
-        """The values that answers with steps state.
-
-        Args:
-            rows: Problems that share a shape.
-            answers: The tokens of the answers to them.
-
-        Returns:
-            The graph, the inputs of each problem, and the value of each node that each answer states.
-        """
+        """The graph of problems that share a shape, their inputs, and the values of nodes that each answer states."""
         graph, inputs, words = self.graph(rows[0]), self.inputs(rows), self.vocabulary
         pad = self.scratchpad(graph)
         stated = np.array([pad.read(words.spelled(tokens)) for tokens in answers])

@@ -12,8 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from recombine.families.base import Batch, Task, Teacher
-from recombine.families.episode import Episode, Thing
+from recombine.families.base import Batch, Episode, Task, Teacher, Thing
+from recombine.families.classification import ClassificationFamily
+from recombine.spaces.base import Space
 
 MOVES = ("up", "right", "down", "left")
 """The moves in the order of their actions. Of several best moves the first is the label."""
@@ -78,28 +79,12 @@ def observe(play: Play, types: int) -> Float[Array, "step feature"]:
     return planes.reshape(steps, -1) * jnp.sqrt(cells * (types + 2) / ones)[:, None]
 
 
-def pick(chances: Float[Array, " cell"], allowed: Bool[Array, " cell"]) -> Int[Array, ""]:
-    """One of the allowed cells: uniformly, if the chances are independent and uniform."""
-    return jnp.argmax(jnp.where(allowed, chances, -1.0))
-
-
 class GridTeacher(Teacher):
     """Batches of whole episodes; the last one is cut at the number of samples."""
 
-    @property
-    @abc.abstractmethod
-    def horizon(self) -> int:
-        """Steps of the longest episode."""
-
-    @property
-    @abc.abstractmethod
-    def types(self) -> int:
-        """Number of types of objects."""
-
-    @property
-    @abc.abstractmethod
-    def outputs(self) -> int:
-        """Number of actions."""
+    space: Space = eqx.field(static=True)
+    shape: ClassificationFamily = eqx.field(static=True)
+    """The configuration that it was drawn from."""
 
     @abc.abstractmethod
     def play(self, task: Task, key: Array) -> Play:
@@ -108,10 +93,12 @@ class GridTeacher(Teacher):
     def batch(self, task: Task, key: Array, samples: int) -> Batch:
         def episode(episode_key: Array) -> tuple[Array, Array, Array]:
             play = self.play(task, episode_key)
-            wanted = jax.nn.one_hot(play.actions, self.outputs)
-            return observe(play, self.types), wanted, play.going.astype(jnp.float32)
+            wanted = jax.nn.one_hot(play.actions, self.shape.output_size)
+            # All planes but those of walls and agent are types of objects.
+            types = self.shape.input_size // len(play.walls) - 2
+            return observe(play, types), wanted, play.going.astype(jnp.float32)
 
-        keys = jax.random.split(key, math.ceil(samples / self.horizon))
+        keys = jax.random.split(key, math.ceil(samples / self.shape.horizon))
         inputs, targets, mask = (values.reshape(-1, *values.shape[2:])[:samples] for values in jax.vmap(episode)(keys))
         return Batch(inputs, targets, mask)
 
@@ -130,16 +117,7 @@ def picture(
     values: Sequence[float] | None = None,
     wanted: int | None = None,
 ) -> Episode:
-    """An episode as plain values.
-
-    Args:
-        play: The episode.
-        title: The task in words.
-        actions: The names of the actions.
-        names: The names of the objects.
-        values: The rewards of the objects, where they have any.
-        wanted: The index of the object that the task asks for.
-    """
+    """An episode as plain values; with names and values (rewards) of the objects, and the number of the wanted one."""
     size = math.isqrt(len(play.walls))
     walls = np.asarray(play.walls).reshape(size, size)
     positions = [divmod(int(cell), size) for cell in np.asarray(play.cells)]

@@ -15,8 +15,7 @@ from recombine.errors import BadInput
 from recombine.families.base import Task
 from recombine.families.sequences import SequenceFamily, SequenceTeacher
 from recombine.families.vocabulary import END, SPECIAL, Vocabulary
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 from recombine.supports.hops import INNER, Chain
 
 

@@ -18,6 +18,8 @@ from recombine.spaces.base import Space
 
 Coefficients = Literal["discrete", "k-hot", "continuous"]
 
+Readout = Float[Array, "hidden output"]
+
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 fan_in_normal = jax.nn.initializers.variance_scaling(
@@ -55,11 +57,17 @@ def draw_coefficients(law: Coefficients, slots: int, key: Array) -> Float[Array,
     return jnp.ones(slots)
 
 
+def draw_task(law: Coefficients, space: Space, row: Int[Array, " slots"], key: Array) -> Task:
+    """A task of a combination, with fresh coefficients."""
+    coefficients = jnp.where(row < space.width, draw_coefficients(law, space.slots, key), 0.0)
+    return Task(row, coefficients, space.vector(row, coefficients))
+
+
 def respond(
     layers: tuple[Modules, ...],
-    readout: Float[Array, "hidden output"],
+    readout: Readout,
     coefficients: Float[Array, " slots"],
-    inputs: Float[Array, "sample feature"],
+    inputs: Float[Array, "sample _"],
 ) -> Float[Array, "sample output"]:
     """The teacher's output: in each layer the modules are summed by their coefficients; then comes the readout."""
     hidden = inputs
@@ -99,7 +107,7 @@ class HyperteacherShape(RegressionFamily):
         sizes = [self.inputs] + [self.hidden] * self.layers
         return tuple(itertools.pairwise(sizes))
 
-    def draw_modules(self, number: int, key: Array) -> tuple[tuple[Modules, ...], Float[Array, "hidden output"]]:
+    def draw_modules(self, number: int, key: Array) -> tuple[tuple[Modules, ...], Readout]:
         """A number of modules for each layer, and a readout."""
         *by_layer, by_readout = jax.random.split(key, self.layers + 1)
         layers = tuple(
@@ -116,13 +124,11 @@ class ShapedTeacher(Teacher):
     shape: HyperteacherShape = eqx.field(static=True)
 
     @abc.abstractmethod
-    def modules(self, row: Int[Array, " slots"]) -> tuple[tuple[Modules, ...], Float[Array, "hidden output"]]:
+    def modules(self, row: Int[Array, " slots"]) -> tuple[tuple[Modules, ...], Readout]:
         """The modules of a combination's slots in each layer, and the readout."""
 
     def task(self, row: Int[Array, " slots"], key: Array) -> Task:
-        drawn = draw_coefficients(self.shape.coefficients, self.space.slots, key)
-        coefficients = jnp.where(row < self.space.width, drawn, 0.0)
-        return Task(row, coefficients, self.space.vector(row, coefficients))
+        return draw_task(self.shape.coefficients, self.space, row, key)
 
     def batch(self, task: Task, key: Array, samples: int) -> Batch:
         inputs = jax.random.uniform(key, (samples, self.shape.inputs), minval=-1.0)
@@ -136,9 +142,9 @@ class HyperteacherTeacher(ShapedTeacher):
     """One set of modules for all combinations."""
 
     shared: tuple[Modules, ...]
-    readout: Float[Array, "hidden output"]
+    readout: Readout
 
-    def modules(self, row: Int[Array, " slots"]) -> tuple[tuple[Modules, ...], Float[Array, "hidden output"]]:
+    def modules(self, row: Int[Array, " slots"]) -> tuple[tuple[Modules, ...], Readout]:
         return tuple(layer.pick(row) for layer in self.shared), self.readout
 
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int
 
 from recombine.families.base import Task, combination_key
-from recombine.families.goals import GoalShape, GoalsTeacher
+from recombine.families.goals import Goals, GoalsTeacher
 from recombine.spaces.base import Space
 
 
@@ -23,7 +23,7 @@ class LookupGoalsTeacher(GoalsTeacher):
         return jax.random.randint(key, (self.space.slots,), 0, jnp.asarray(self.space.levels))
 
 
-class LookupGoals(GoalShape):
+class LookupGoals(Goals):
     """Goals that are independent between combinations."""
 
     kind: Literal["lookup-goals"] = "lookup-goals"

@@ -25,7 +25,7 @@ class LookupHopsTeacher(HopsTeacher):
 
 
 class LookupHops(Hops):
-    """Like `hops`, but the last function depends on the whole input: what was not trained cannot be knhops."""
+    """Like `hops`, but the last function depends on the whole input: what was not trained cannot be known."""
 
     kind: Literal["lookup-hops"] = "lookup-hops"
 

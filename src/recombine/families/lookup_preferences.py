@@ -8,7 +8,7 @@ import jax
 from jaxtyping import Array, Float
 
 from recombine.families.base import Task, combination_key
-from recombine.families.preferences import PreferenceShape, PreferringTeacher
+from recombine.families.preferences import Preferences, PreferringTeacher
 from recombine.spaces.base import Space
 
 
@@ -25,7 +25,7 @@ class LookupPreferencesTeacher(PreferringTeacher):
         return task.coefficients @ jax.random.normal(key, (self.space.slots, self.shape.features))
 
 
-class LookupPreferences(PreferenceShape):
+class LookupPreferences(Preferences):
     """Preferences that are independent between combinations."""
 
     kind: Literal["lookup-preferences"] = "lookup-preferences"

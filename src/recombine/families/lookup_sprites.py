@@ -7,12 +7,11 @@ from typing import Literal
 from jaxtyping import Array, Int
 
 from recombine.families.base import combination_key
-from recombine.families.sprites import SpriteFamily, SpriteTeacher
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.families.sprites import Sprites, SpritesTeacher
+from recombine.spaces import ProductSpace, Space
 
 
-class LookupSpritesTeacher(SpriteTeacher):
+class LookupSpritesTeacher(SpritesTeacher):
     """The targets are the factors of another combination, drawn from a hash: a network can memorise but not recombine."""
 
     key: Array
@@ -21,7 +20,7 @@ class LookupSpritesTeacher(SpriteTeacher):
         return self.space.sample(combination_key(self.key, row))
 
 
-class LookupSprites(SpriteFamily):
+class LookupSprites(Sprites):
     """The images of `sprites`, with the factors of another, independently drawn combination as targets."""
 
     kind: Literal["lookup-sprites"] = "lookup-sprites"

@@ -16,11 +16,9 @@ from recombine.families.base import Task
 from recombine.families.graph_family import GraphFamily
 from recombine.families.sequences import SequenceTeacher
 from recombine.families.vocabulary import END, PAD, SPECIAL, Vocabulary
+from recombine.graphs import Graph, Scratchpad
 from recombine.graphs.dynamic_programming import LEFT_OUT, TAKEN, maximum_sum_graph, maximum_sum_scratchpad
-from recombine.graphs.graph import Graph
-from recombine.graphs.scratchpad import Scratchpad
-from recombine.spaces.base import Space
-from recombine.spaces.lists import ListSpace
+from recombine.spaces import ListSpace, Space
 
 
 class MaximumSumTeacher(SequenceTeacher):
@@ -130,9 +128,6 @@ class MaximumSum(GraphFamily):
 
     def sizes(self, rows: Int[np.ndarray, "row slots"]) -> Int[np.ndarray, " row"]:
         return (rows < self.lists.width).sum(axis=1)
-
-    def size_name(self, size: int) -> str:
-        return str(size)
 
     def lengths(self, size: int) -> tuple[int, int]:
         return size, (2 if self.steps else 1) * size + 1

@@ -16,11 +16,8 @@ from recombine.families.base import Task
 from recombine.families.graph_family import GraphFamily
 from recombine.families.sequences import SequenceTeacher
 from recombine.families.vocabulary import END, PAD, SPECIAL, Vocabulary
-from recombine.graphs.graph import Graph
-from recombine.graphs.multiplication import multiplication_graph, multiplication_scratchpad
-from recombine.graphs.scratchpad import Scratchpad
-from recombine.spaces.base import Space
-from recombine.spaces.number_pairs import NumberPairs
+from recombine.graphs import Graph, Scratchpad, multiplication_graph, multiplication_scratchpad
+from recombine.spaces import NumberPairs, Space
 
 MOST = 89
 """The largest value of a step: 9 times 9 and a carry of 8. Sums of columns are smaller."""

@@ -14,11 +14,10 @@ from jaxtyping import Array, Float, Int
 from pydantic import Field, PositiveInt
 
 from recombine.errors import BadInput
-from recombine.families.base import Task
+from recombine.families.base import Episode, Task
 from recombine.families.classification import ClassificationFamily
-from recombine.families.episode import Episode
 from recombine.families.grid import MOVES, GridTeacher, Play, picture, played, shifts
-from recombine.families.hyperteacher import Coefficients, draw_coefficients
+from recombine.families.hyperteacher import Coefficients, draw_task
 from recombine.spaces.base import Space
 
 ROOMS = ("#######", "#..#..#", "#.....#", "##.#.##", "#..#..#", "#..#..#", "#######")
@@ -69,9 +68,10 @@ def arrivals(cells: Int[Array, " thing"], pays: Float[Array, " thing"]) -> Float
     return worth
 
 
-class PreferenceShape(ClassificationFamily):
-    """What preferences and their control share."""
+class Preferences(ClassificationFamily):
+    """An object of type f pays the sum over active constituents of coefficient x preference for f. Labels are optimal."""
 
+    kind: Literal["preferences"] = "preferences"
     features: PositiveInt = 16
     """Types of objects; at least as many as constituents, so that constituents can be distinguished."""
     objects: int = Field(default=4, ge=1, le=6)
@@ -98,33 +98,23 @@ class PreferenceShape(ClassificationFamily):
     def output_size(self) -> int:
         return len(ACTIONS)
 
+    def draw(self, space: Space, key: Array) -> PreferringTeacher:
+        self.check(space)
+        table = jax.random.normal(key, (space.width, self.features))
+        return PreferencesTeacher(space=space, shape=self, table=table)
+
 
 class PreferringTeacher(GridTeacher):
     """Tasks and episodes that preferences and their control share. They differ in the values of objects."""
 
-    space: Space = eqx.field(static=True)
-    shape: PreferenceShape = eqx.field(static=True)
+    shape: Preferences = eqx.field(static=True)
 
     @abc.abstractmethod
     def worth(self, task: Task) -> Float[Array, " feature"]:
         """The reward of each type of object in a task."""
 
-    @property
-    def horizon(self) -> int:
-        return LIMIT
-
-    @property
-    def types(self) -> int:
-        return self.shape.features
-
-    @property
-    def outputs(self) -> int:
-        return len(ACTIONS)
-
     def task(self, row: Int[Array, " slots"], key: Array) -> Task:
-        drawn = draw_coefficients(self.shape.coefficients, self.space.slots, key)
-        coefficients = jnp.where(row < self.space.width, drawn, 0.0)
-        return Task(row, coefficients, self.space.vector(row, coefficients))
+        return draw_task(self.shape.coefficients, self.space, row, key)
 
     def play(self, task: Task, key: Array) -> Play:
         by_cell, by_type = jax.random.split(key)
@@ -183,14 +173,3 @@ class PreferencesTeacher(PreferringTeacher):
     def worth(self, task: Task) -> Float[Array, " feature"]:
         # A pad picks an arbitrary row, with coefficient zero.
         return task.coefficients @ self.table.at[task.combination].get(mode="clip")
-
-
-class Preferences(PreferenceShape):
-    """An object of type f pays the sum over active constituents of coefficient x preference for f. Labels are optimal."""
-
-    kind: Literal["preferences"] = "preferences"
-
-    def draw(self, space: Space, key: Array) -> PreferencesTeacher:
-        self.check(space)
-        table = jax.random.normal(key, (space.width, self.features))
-        return PreferencesTeacher(space=space, shape=self, table=table)

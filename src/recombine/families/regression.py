@@ -61,28 +61,14 @@ class RegressionFamily(Family, abc.ABC):
         }
 
     def pooled(self, tasks: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-        return pooled_r2(tasks, by)
-
-
-def pooled_r2(tasks: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """R2 and correlation of groups of tasks, from the sums of their statistics.
-
-    Args:
-        tasks: One row per task, or per group of tasks, with the columns `error` and `spread`, and `agreement` and `power`
-            for the correlation. With a column `ratio` there is also `r2_ratio`.
-        by: The columns that name a group.
-
-    Returns:
-        One row per group, in the order of first appearance: the columns of `by`, the sums, and the metrics.
-    """
-    statistics = [name for name in ("error", "spread", "agreement", "power") if name in tasks.columns]
-    grouped = tasks.assign(single=1 - tasks["error"] / tasks["spread"]).groupby(by, sort=False, observed=True)
-    frame = grouped[statistics].sum()
-    frame["r2"] = 1 - frame["error"] / frame["spread"]
-    if "ratio" in tasks.columns:
-        frame["r2_ratio"] = 1 - grouped["ratio"].mean()
-    frame["r2_median"] = grouped["single"].median()
-    if "power" in statistics:
-        scale = frame["spread"] * frame["power"].clip(lower=1e-30)
-        frame["correlation"] = frame["agreement"] / scale**0.5
-    return frame.reset_index()
+        statistics = [name for name in ("error", "spread", "agreement", "power") if name in tasks.columns]
+        grouped = tasks.assign(single=1 - tasks["error"] / tasks["spread"]).groupby(by, sort=False, observed=True)
+        frame = grouped[statistics].sum()
+        frame["r2"] = 1 - frame["error"] / frame["spread"]
+        if "ratio" in tasks.columns:
+            frame["r2_ratio"] = 1 - grouped["ratio"].mean()
+        frame["r2_median"] = grouped["single"].median()
+        if "power" in statistics:
+            scale = frame["spread"] * frame["power"].clip(lower=1e-30)
+            frame["correlation"] = frame["agreement"] / scale**0.5
+        return frame.reset_index()

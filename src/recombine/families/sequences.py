@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from recombine.families.base import Batch, TargetKind, Task, TaskScores, Teacher
-from recombine.families.exact_match import ExactMatchFamily
+from recombine.families.base import Batch, ExactMatchFamily, TargetKind, Task, TaskScores, Teacher
 from recombine.families.vocabulary import BEGIN, PAD, Vocabulary
 
 

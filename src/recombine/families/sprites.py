@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -16,8 +15,7 @@ from pydantic import Field
 from recombine.errors import BadInput, did_you_mean
 from recombine.families.base import Batch, Family, Task, TaskScores, Teacher
 from recombine.families.scenes.rendering import SHAPES, Appearance, opacity
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,16 +44,16 @@ def standardised(number: Int[Array, ""], levels: int) -> Float[Array, ""]:
     return (2 * number - (levels - 1)) * (3 / (levels**2 - 1)) ** 0.5
 
 
-class SpriteTeacher(Teacher):
-    """The renderer, on a space."""
+class SpritesTeacher(Teacher):
+    """The renderer, on a space. The targets are the factors of the image."""
 
     space: ProductSpace = eqx.field(static=True)
     pixels: int = eqx.field(static=True)
     noise: float = eqx.field(static=True)
 
-    @abc.abstractmethod
     def target_combination(self, row: Int[Array, " slots"]) -> Int[Array, " slots"]:
         """The combination whose factors are the targets where this one is shown."""
+        return row
 
     def task(self, row: Int[Array, " slots"], key: Array) -> Task:
         return Task(row, jnp.ones(self.space.slots), self.space.vector(row))
@@ -107,14 +105,16 @@ def _shapes(space: ProductSpace) -> Int[Array, " value"]:
     return jnp.array([SHAPES.index(value) for value in dict(space.factors)["shape"]])
 
 
-class SpriteFamily(Family, abc.ABC):
-    """Scores of sprites.
+class Sprites(Family):
+    """Predict shape, size, column and row of the sprite in an image. Shades and noise are random.
 
-    Every factor has variance 1 over the whole space, and R2 is relative to this variance on every set of combinations. So
-    it is defined, as 1 minus the squared error, even where a set has only one value of a factor. Metrics: `r2` (mean over
-    factors), `success` (all factors right: the nearest value is the true one), `r2_<factor>`, `right_<factor>`.
+    The image shows the combination, so the encoding must not: use `unsaid`. Every factor has variance 1 over the whole
+    space, and R2 is relative to this variance on every set of combinations. So it is defined, as 1 minus the squared
+    error, even where a set has only one value of a factor. Metrics: `r2` (mean over factors), `success` (all factors
+    right: the nearest value is the true one), `r2_<factor>`, `right_<factor>`.
     """
 
+    kind: Literal["sprites"] = "sprites"
     metric: ClassVar[str] = "r2"
     defaults: ClassVar[Mapping[str, Any]] = {
         "space": {"kind": "product", "factors": SPACE},
@@ -141,6 +141,11 @@ class SpriteFamily(Family, abc.ABC):
                     f"There is no shape called {value!r}.",
                     fix=f"{did_you_mean(value, SHAPES)} The shapes: {', '.join(SHAPES)}",
                 )
+
+    def draw(self, space: Space, key: Array) -> SpritesTeacher:
+        self.check(space)
+        assert isinstance(space, ProductSpace)
+        return SpritesTeacher(space, self.pixels, self.noise)
 
     @property
     def input_size(self) -> int:
@@ -192,24 +197,3 @@ def _metrics(sums: Any) -> dict[str, Any]:
     mean = sum(single.values()) / len(FACTORS)
     right = {f"right_{name}": sums[f"hit_{name}"] / sums["images"] for name in FACTORS}
     return {"r2": mean, "success": sums["whole"] / sums["images"], **single, **right}
-
-
-class SpritesTeacher(SpriteTeacher):
-    """The targets are the factors of the image."""
-
-    def target_combination(self, row: Int[Array, " slots"]) -> Int[Array, " slots"]:
-        return row
-
-
-class Sprites(SpriteFamily):
-    """Predict shape, size, column and row of the sprite in an image. Shades and noise are random.
-
-    The image shows the combination, so the encoding must not: use `unsaid`.
-    """
-
-    kind: Literal["sprites"] = "sprites"
-
-    def draw(self, space: Space, key: Array) -> SpritesTeacher:
-        self.check(space)
-        assert isinstance(space, ProductSpace)
-        return SpritesTeacher(space, self.pixels, self.noise)

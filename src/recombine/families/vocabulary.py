@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import itertools
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 from jaxtyping import Int
-from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from recombine.errors import BadInput, did_you_mean
 
@@ -16,20 +17,16 @@ PAD, END, BEGIN = 0, 1, 2
 SPECIAL = 3
 
 
-class Vocabulary(BaseModel):
+@dataclasses.dataclass(frozen=True, repr=False)
+class Vocabulary:
     """Distinct words, numbered from 3 in the given order."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    words: tuple[str, ...]
 
-    words: tuple[str, ...] = Field(min_length=1)
-    """The words. Each occurs once."""
-
-    @model_validator(mode="after")
-    def _differ(self) -> Vocabulary:
+    def __post_init__(self) -> None:
         twice = sorted({word for word in self.words if self.words.count(word) > 1})
         if twice:
             raise ValueError(f"a vocabulary has each word once; these occur twice: {', '.join(twice)}")
-        return self
 
     @property
     def size(self) -> int:
@@ -52,17 +49,10 @@ class Vocabulary(BaseModel):
         shown = ", ".join(map(repr, self.words[:8])) + (", ..." if len(self.words) > 8 else "")
         return f"Vocabulary({len(self.words)} words: {shown})"
 
-    __str__ = __repr__
-
     def spelled(self, numbers: Sequence[int] | np.ndarray) -> tuple[str, ...]:
         """The words of an answer, up to its end. A token that is not a word becomes `?`."""
-        words: list[str] = []
-        for number in map(int, numbers):
-            if number in (PAD, END):
-                break
-            known = SPECIAL <= number < self.size
-            words.append(self.words[number - SPECIAL] if known else "?")
-        return tuple(words)
+        answer = itertools.takewhile(lambda number: number not in (PAD, END), map(int, numbers))
+        return tuple(self.words[number - SPECIAL] if SPECIAL <= number < self.size else "?" for number in answer)
 
 
 def padded(sequences: Sequence[Sequence[int]], length: int) -> Int[np.ndarray, "sequence length"]:

@@ -8,14 +8,25 @@ from typing import ClassVar
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from recombine.component import Component
-from recombine.encodings.base import Encoding
+from recombine.encodings.base import Embedder, Encoding
 from recombine.families.base import Family, Teacher, describe
+
+Code = Float[Array, " code"]
+Inputs = Float[Array, "sample feature"]
+Outputs = Float[Array, "sample output"]
+"""The code of one task, and the inputs and outputs of its examples."""
+Codes = Float[Array, "task code"]
+TaskInputs = Float[Array, "task sample feature"]
+TaskOutputs = Float[Array, "task sample output"]
+"""The same of several tasks."""
 
 Trace = dict[str, Float[Array, "sample _"]]
 """Activations by the name of their site, in the order of the computation. Sites may have any width."""
+Traced = tuple[Outputs, Trace]
 
 Edit = Callable[[str, Float[Array, "sample _"]], Float[Array, "sample _"]]
 """A function of a site's name and activations; the network continues with the activations that it returns."""
@@ -30,9 +41,7 @@ class Network(eqx.Module):
     """A drawn model. Its functions see one task: a code and several inputs."""
 
     @abc.abstractmethod
-    def trace(
-        self, code: Float[Array, " code"], inputs: Float[Array, "sample feature"], edit: Edit = unedited
-    ) -> tuple[Float[Array, "sample output"], Trace]:
+    def trace(self, code: Code, inputs: Inputs, edit: Edit = unedited) -> Traced:
         """The outputs, and the activations at every site.
 
         Args:
@@ -44,15 +53,11 @@ class Network(eqx.Module):
             The outputs, and the edited activations by site.
         """
 
-    def __call__(
-        self, code: Float[Array, " code"], inputs: Float[Array, "sample feature"]
-    ) -> Float[Array, "sample output"]:
+    def __call__(self, code: Code, inputs: Inputs) -> Outputs:
         """The outputs. Compiled code keeps nothing of the trace."""
         return self.trace(code, inputs)[0]
 
-    def tasks(
-        self, codes: Float[Array, "task code"], inputs: Float[Array, "task sample feature"]
-    ) -> Float[Array, "task sample output"]:
+    def tasks(self, codes: Codes, inputs: TaskInputs) -> TaskOutputs:
         """The outputs for many tasks at once: the function that is trained.
 
         A model overrides it where another form than vmap is faster.
@@ -61,6 +66,22 @@ class Network(eqx.Module):
 
     def __repr__(self) -> str:
         return describe(self)
+
+
+class EmbeddedNetwork(Network):
+    """A network behind an embedder that is trained with it. A code is embedded once per task. Site: `reading`."""
+
+    reader: Embedder
+    """The embedder. Stored weights are named after this field."""
+    network: Network
+
+    def trace(self, code: Code, inputs: Inputs, edit: Edit = unedited) -> Traced:
+        embedded = edit("reading", self.reader(code)[None])
+        outputs, sites = self.network.trace(embedded[0], inputs, edit)
+        return outputs, {"reading": jnp.broadcast_to(embedded, (len(inputs), embedded.shape[1])), **sites}
+
+    def tasks(self, codes: Codes, inputs: TaskInputs) -> TaskOutputs:
+        return self.network.tasks(jax.vmap(self.reader)(codes).astype(inputs.dtype), inputs)
 
 
 class Model(Component, abc.ABC):

@@ -19,9 +19,6 @@ from recombine.models.base import Model, Network
 from recombine.models.layers import Linear
 from recombine.models.mlp import MLPNetwork
 
-KNOWN_LAWS = ("discrete", "k-hot", "continuous")
-"""Distributions of coefficients in [0, 1]: the range of every product follows from that."""
-
 
 class Constructed(Model):
     """Two hidden layers that approximate a hyperteacher of one hidden layer, for every combination at once.
@@ -122,21 +119,13 @@ class Constructed(Model):
 
     def _known(self, teacher: Teacher) -> HyperteacherTeacher:
         """The teacher, if this is one that the construction is for."""
-        fix = "family=hyperteacher family.layers=1"
         # Not a subclass either: its modules may be composed in another way.
-        if type(teacher) is not HyperteacherTeacher:
+        if type(teacher) is not HyperteacherTeacher or teacher.shape.layers != 1:
+            shape = getattr(teacher, "shape", None)
             raise BadInput(
-                f"The constructed model is for the hyperteacher; this is a {type(teacher).__name__}.", fix=fix
-            )
-        if teacher.shape.layers != 1:
-            raise BadInput(
-                f"The constructed model is for one hidden layer; the teacher has {teacher.shape.layers}.", fix=fix
-            )
-        if teacher.shape.coefficients not in KNOWN_LAWS:
-            raise BadInput(
-                f"The constructed model must know the largest coefficient; the law "
-                f"{teacher.shape.coefficients!r} is not among {', '.join(KNOWN_LAWS)}.",
-                fix="family.coefficients=discrete",
+                "The constructed model is for the hyperteacher with one hidden layer; this is a "
+                f"{type(teacher).__name__}{f' of {shape!r}' if shape else ''}.",
+                fix="family=hyperteacher family.layers=1",
             )
         return teacher
 

@@ -14,7 +14,7 @@ from pydantic import PositiveInt
 from recombine.encodings.base import Encoding
 from recombine.errors import BadInput
 from recombine.families.base import Family
-from recombine.models.base import Edit, Model, Network, Trace, unedited
+from recombine.models.base import Code, Codes, Edit, Inputs, Model, Network, TaskInputs, TaskOutputs, Traced, unedited
 from recombine.models.layers import Images, Linear, convolve, draw_convolution, space_to_depth
 
 
@@ -36,23 +36,17 @@ class ConvnetNetwork(Network):
     readout: Linear
     pixels: int = eqx.field(static=True)
 
-    def trace(
-        self, code: Float[Array, " code"], inputs: Float[Array, "sample feature"], edit: Edit = unedited
-    ) -> tuple[Float[Array, "sample output"], Trace]:
+    def trace(self, code: Code, inputs: Inputs, edit: Edit = unedited) -> Traced:
         return self._forward(code @ self.of_code, inputs, edit)
 
-    def tasks(
-        self, codes: Float[Array, "task code"], inputs: Float[Array, "task sample feature"]
-    ) -> Float[Array, "task sample output"]:
+    def tasks(self, codes: Codes, inputs: TaskInputs) -> TaskOutputs:
         # The images of all tasks are one batch: with a task axis there would be many small products.
         of_code = jnp.repeat(codes @ self.of_code, inputs.shape[1], axis=0)
         outputs, _ = self._forward(of_code, inputs.reshape(-1, inputs.shape[-1]), unedited)
         return outputs.reshape(*inputs.shape[:2], -1)
 
-    def _forward(
-        self, of_code: Float[Array, "*image unit"], inputs: Float[Array, "image feature"], edit: Edit
-    ) -> tuple[Float[Array, "image output"], Trace]:
-        sites: Trace = {}
+    def _forward(self, of_code: Float[Array, "*sample unit"], inputs: Inputs, edit: Edit) -> Traced:
+        sites: dict[str, Array] = {}
         images = inputs.reshape(-1, self.pixels, self.pixels, 1)
         for number, layer in enumerate(self.convolutions, start=1):
             images = jax.nn.relu(convolve(images, layer))

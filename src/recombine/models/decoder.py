@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 from recombine.families.vocabulary import PAD
 from recombine.models.base import Edit, Trace
 from recombine.models.layers import Block, KVCache, causal
-from recombine.models.sequence import Embedding, SequenceModel, SequenceNetwork, flatten, token_indices
+from recombine.models.sequence import Embedding, RowSteps, SequenceModel, SequenceNetwork, flatten, token_indices
 
 Memory = tuple[tuple[KVCache, ...], Bool[Array, " place"]]
 """The cache of each block, and which of its places hold a real token."""
@@ -23,11 +23,7 @@ class DecoderNetwork(SequenceNetwork):
     blocks: tuple[Block, ...]
 
     def hidden_states(
-        self,
-        prompts: Int[Array, "row word"],
-        shown: Int[Array, "row token"],
-        steps: Int[Array, "#row place"],
-        edit: Edit,
+        self, prompts: Int[Array, "row word"], shown: Int[Array, "row token"], steps: RowSteps, edit: Edit
     ) -> tuple[Float[Array, "row token width"], Trace]:
         prompt_size = prompts.shape[1]
         tokens = jnp.concatenate([prompts, shown], axis=1)

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 from recombine.families.vocabulary import PAD
 from recombine.models.base import Edit, Trace, unedited
 from recombine.models.layers import Block, KVCache, causal
-from recombine.models.sequence import Embedding, SequenceModel, SequenceNetwork, flatten, token_indices
+from recombine.models.sequence import Embedding, RowSteps, SequenceModel, SequenceNetwork, flatten, token_indices
 
 EncodedPrompt = tuple[tuple[KVCache, ...], Bool[Array, "*row word"]]
 """What each block of the decoder attends to in the prompt, and which of the prompt's tokens are real."""
@@ -46,11 +46,7 @@ class EncoderDecoderNetwork(SequenceNetwork):
         return (caches, real), sites
 
     def hidden_states(
-        self,
-        prompts: Int[Array, "row word"],
-        shown: Int[Array, "row token"],
-        steps: Int[Array, "#row place"],
-        edit: Edit,
+        self, prompts: Int[Array, "row word"], shown: Int[Array, "row token"], steps: RowSteps, edit: Edit
     ) -> tuple[Float[Array, "row token width"], Trace]:
         (prompt_caches, real), sites = self._encode(prompts, steps, edit)
         size = shown.shape[1]

@@ -7,10 +7,10 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array
 from pydantic import PositiveInt
 
-from recombine.models.base import Edit, Model, Network, Trace, unedited
+from recombine.models.base import Code, Edit, Inputs, Model, Network, Traced, unedited
 from recombine.models.layers import Linear, layer_norm
 
 
@@ -33,7 +33,7 @@ class HypernetworkNetwork(Network):
     hidden: int = eqx.field(static=True)
     layer_norm: bool = eqx.field(static=True)
 
-    def generated(self, code: Float[Array, " code"]) -> tuple[Linear, Linear]:
+    def generated(self, code: Code) -> tuple[Linear, Linear]:
         """The two layers that are generated from a code."""
         code = layer_norm(code) if self.layer_norm else code
 
@@ -44,9 +44,7 @@ class HypernetworkNetwork(Network):
         outputs = self.second.bias.shape[0] // (self.hidden + 1)
         return layer(self.first, self.hidden), layer(self.second, outputs)
 
-    def trace(
-        self, code: Float[Array, " code"], inputs: Float[Array, "sample feature"], edit: Edit = unedited
-    ) -> tuple[Float[Array, "sample output"], Trace]:
+    def trace(self, code: Code, inputs: Inputs, edit: Edit = unedited) -> Traced:
         first, second = self.generated(code)
         hidden = edit("hidden 1", jax.nn.relu(first(inputs)))
         return second(hidden), {"hidden 1": hidden}

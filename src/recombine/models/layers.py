@@ -52,9 +52,6 @@ def rms_norm(
     Args:
         values: Any number of leading axes.
         scale: A learned factor for each unit; None for no factor.
-
-    Returns:
-        The values with a root mean square of one, times `scale`.
     """
     scaled = values if scale is None else scale * values
     return scaled * jax.lax.rsqrt(jnp.mean(values**2, axis=-1, keepdims=True) + EPSILON)
@@ -76,9 +73,7 @@ class RotaryEmbedding(NamedTuple):
     def at(positions: Int[Array, "*row token"], unit: int) -> RotaryEmbedding:
         """The rotary embedding of tokens at any positions, computed inside the compiled program.
 
-        Args:
-            positions: The position of each token. Products of queries and keys depend on their difference only.
-            unit: Units of each head, an even number.
+        Products of queries and keys depend on the difference of positions only. Heads have an even number of units.
         """
         half = unit // 2
         speeds = jnp.asarray(ROTARY_BASE ** -(np.arange(half) / half), jnp.float32)

@@ -7,10 +7,10 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array
 from pydantic import Field, PositiveInt, model_validator
 
-from recombine.models.base import Edit, Model, Network, Trace, unedited
+from recombine.models.base import Code, Codes, Edit, Inputs, Model, Network, TaskInputs, TaskOutputs, Traced, unedited
 from recombine.models.layers import Linear
 
 
@@ -19,9 +19,7 @@ class MLPNetwork(Network):
 
     layers: tuple[Linear, ...]
 
-    def trace(
-        self, code: Float[Array, " code"], inputs: Float[Array, "sample feature"], edit: Edit = unedited
-    ) -> tuple[Float[Array, "sample output"], Trace]:
+    def trace(self, code: Code, inputs: Inputs, edit: Edit = unedited) -> Traced:
         first, *middle, last = self.layers
         # concat(code, x) @ W, with the code's part computed once per task instead of once per example.
         of_code = code @ first.weight[: code.shape[0]] + first.bias
@@ -33,9 +31,7 @@ class MLPNetwork(Network):
             sites[f"hidden {number}"] = hidden
         return last(hidden), sites
 
-    def tasks(
-        self, codes: Float[Array, "task code"], inputs: Float[Array, "task sample feature"]
-    ) -> Float[Array, "task sample output"]:
+    def tasks(self, codes: Codes, inputs: TaskInputs) -> TaskOutputs:
         # The examples of all tasks are the rows of one matrix: with a task axis the gradients of the weights are slower.
         first, *middle, last = self.layers
         of_code = codes @ first.weight[: codes.shape[1]] + first.bias

@@ -12,11 +12,16 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 from pydantic import PositiveInt, model_validator
 
 from recombine.families.vocabulary import BEGIN, END, PAD
-from recombine.models.base import Edit, Model, Network, Trace, unedited
+from recombine.models.base import Code, Codes, Edit, Inputs, Model, Network, TaskInputs, TaskOutputs, Traced, unedited
 from recombine.models.layers import RotaryEmbedding, matmul, rms_norm
 
 Memory = Any
 """What generation keeps of the prompt and of the tokens so far: arrays of fixed shape."""
+
+Steps = Int[Array, " place"]
+RowSteps = Int[Array, "#row place"]
+TaskSteps = Int[Array, "task place"]
+"""The positions of consecutive tokens: of one sequence, of the rows of a batch, of several tasks."""
 
 
 class Embedding(eqx.Module):
@@ -58,12 +63,8 @@ class SequenceNetwork(Network):
 
     @abc.abstractmethod
     def hidden_states(
-        self,
-        prompts: Int[Array, "row word"],
-        shown: Int[Array, "row token"],
-        steps: Int[Array, "#row place"],
-        edit: Edit,
-    ) -> tuple[Float[Array, "row token width"], Trace]:
+        self, prompts: Int[Array, "row word"], shown: Int[Array, "row token"], steps: RowSteps, edit: Edit
+    ) -> tuple[Float[Array, "row token width"], dict[str, Array]]:
         """The stream at each token of the answers, before the readout, and the sites. One row per answer."""
 
     @abc.abstractmethod
@@ -76,29 +77,16 @@ class SequenceNetwork(Network):
     ) -> tuple[Float[Array, " vocabulary"], Memory]:
         """The logits after the token with this number in the answer, and the memory with that token."""
 
-    def trace_at(
-        self,
-        code: Float[Array, " code"],
-        inputs: Float[Array, "sample feature"],
-        steps: Int[Array, " place"],
-        edit: Edit = unedited,
-    ) -> tuple[Float[Array, "sample output"], Trace]:
+    def trace_at(self, code: Code, inputs: Inputs, steps: Steps, edit: Edit = unedited) -> Traced:
         """`trace` with tokens at other positions than 0, 1, ..."""
         prompts = jnp.broadcast_to(as_tokens(code), (len(inputs), len(code)))
         stream, sites = self.hidden_states(prompts, as_tokens(inputs), steps[None], edit)
         return self.embedding.logits(stream).reshape(len(inputs), -1), sites
 
-    def trace(
-        self, code: Float[Array, " code"], inputs: Float[Array, "sample feature"], edit: Edit = unedited
-    ) -> tuple[Float[Array, "sample output"], Trace]:
+    def trace(self, code: Code, inputs: Inputs, edit: Edit = unedited) -> Traced:
         return self.trace_at(code, inputs, jnp.arange(len(code) + self.longest_answer), edit)
 
-    def tasks(
-        self,
-        codes: Float[Array, "task code"],
-        inputs: Float[Array, "task sample feature"],
-        steps: Int[Array, "task place"] | None = None,
-    ) -> Float[Array, "task sample output"]:
+    def tasks(self, codes: Codes, inputs: TaskInputs, steps: TaskSteps | None = None) -> TaskOutputs:
         """All answers of all tasks as rows of one batch, so that a weight's gradient is one product."""
         tasks, samples, size = inputs.shape
         if steps is None:
@@ -114,7 +102,7 @@ class SequenceNetwork(Network):
         return RotaryEmbedding.at(jnp.take_along_axis(steps, numbers, axis=-1), self.head_size)
 
     def generate(
-        self, codes: Float[Array, "task code"], steps: Int[Array, "task place"] | None = None, key: Array | None = None
+        self, codes: Codes, steps: TaskSteps | None = None, key: Array | None = None
     ) -> Int[Array, "task token"]:
         """Free-running answers: each token follows from the prompt and the tokens generated before it.
 
@@ -150,9 +138,7 @@ class SequenceNetwork(Network):
 
         return jax.lax.while_loop(unfinished, step, (jnp.zeros((), int), first, memory, answers))[3]
 
-    def generate_vmappable(
-        self, codes: Float[Array, "task code"], steps: Int[Array, "task place"] | None = None
-    ) -> Int[Array, "task token"]:
+    def generate_vmappable(self, codes: Codes, steps: TaskSteps | None = None) -> Int[Array, "task token"]:
         """`generate` as one loop even where a caller vmaps it over tasks.
 
         A vmapped loop runs until the last task has ended, and copies the memory of every task at every token. With all

@@ -15,7 +15,7 @@ from pydantic import PositiveInt, model_validator
 from recombine.encodings.base import Encoding
 from recombine.errors import BadInput
 from recombine.families.base import Family
-from recombine.models.base import Edit, Model, Network, Trace, unedited
+from recombine.models.base import Code, Edit, Inputs, Model, Network, Traced, unedited
 from recombine.models.layers import Attention, Block, Linear, MLPBlock, RotaryEmbedding, causal, matmul, rms_norm
 
 
@@ -45,9 +45,7 @@ class TransformerNetwork(Network):
     readout: Linear
     context: int = eqx.field(static=True)
 
-    def trace(
-        self, code: Float[Array, " code"], inputs: Float[Array, "sample feature"], edit: Edit = unedited
-    ) -> tuple[Float[Array, "sample output"], Trace]:
+    def trace(self, code: Code, inputs: Inputs, edit: Edit = unedited) -> Traced:
         samples = len(inputs)
         length = min(self.context, samples)
         number = math.ceil(samples / length)
@@ -89,14 +87,10 @@ class Transformer(Model):
 
     @model_validator(mode="after")
     def _heads_fit(self) -> Transformer:
-        if self.width % self.heads:
+        if self.width % (2 * self.heads):
             raise ValueError(
-                f"width={self.width} cannot be divided among heads={self.heads}: choose a width that is a multiple of heads"
-            )
-        if self.width // self.heads % 2:
-            raise ValueError(
-                f"width={self.width} gives each of heads={self.heads} {self.width // self.heads} units, but rotary positions "
-                f"turn pairs of units: choose a width that is a multiple of {2 * self.heads}"
+                f"width={self.width} does not give each of heads={self.heads} an even number of units, which rotary "
+                f"positions turn in pairs: choose a width that is a multiple of {2 * self.heads}"
             )
         return self
 

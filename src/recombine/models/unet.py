@@ -16,7 +16,7 @@ from pydantic import PositiveInt
 from recombine.encodings.base import Encoding
 from recombine.errors import BadInput
 from recombine.families.base import Family
-from recombine.models.base import Edit, Model, Network, Trace, unedited
+from recombine.models.base import Code, Codes, Edit, Inputs, Model, Network, TaskInputs, TaskOutputs, Traced, unedited
 from recombine.models.layers import (
     Images,
     Linear,
@@ -101,15 +101,11 @@ class UNetNetwork(Network):
     pixels: int = eqx.field(static=True)
     patch_size: int = eqx.field(static=True)
 
-    def trace(
-        self, code: Float[Array, " code"], inputs: Float[Array, "sample feature"], edit: Edit = unedited
-    ) -> tuple[Float[Array, "sample output"], Trace]:
+    def trace(self, code: Code, inputs: Inputs, edit: Edit = unedited) -> Traced:
         condition = self._condition(code)
         return self._generate(jnp.broadcast_to(condition, (len(inputs), len(condition))), inputs, edit)
 
-    def tasks(
-        self, codes: Float[Array, "task code"], inputs: Float[Array, "task sample feature"]
-    ) -> Float[Array, "task sample output"]:
+    def tasks(self, codes: Codes, inputs: TaskInputs) -> TaskOutputs:
         # The images of all tasks are one batch: with a task axis there would be many small products.
         condition = jnp.repeat(self._condition(codes), inputs.shape[1], axis=0)
         outputs, _ = self._generate(condition, inputs.reshape(-1, inputs.shape[-1]), unedited)
@@ -119,12 +115,10 @@ class UNetNetwork(Network):
         # A text encoder's mean over many words is short: the norm makes all codes equally long.
         return self.of_code(rms_norm(code))
 
-    def _generate(
-        self, condition: Float[Array, "image condition"], inputs: Float[Array, "image feature"], edit: Edit
-    ) -> tuple[Float[Array, "image output"], Trace]:
+    def _generate(self, condition: Float[Array, "sample condition"], inputs: Inputs, edit: Edit) -> Traced:
         """One image for each row of conditions."""
         condition = jax.nn.silu(condition + time_embedding(inputs[:, -1]) @ self.of_time)
-        sites: Trace = {}
+        sites: dict[str, Array] = {}
 
         def run(blocks: tuple[Block, ...], stage: str, images: Images) -> Images:
             for block in blocks:

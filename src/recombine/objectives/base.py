@@ -6,13 +6,16 @@ import abc
 from typing import ClassVar
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 from jaxtyping import Array, Float, Int, PyTree
 
 from recombine.component import Component
 from recombine.families.base import Batch, Family, TargetKind
-from recombine.models.base import Network
+from recombine.models.base import Codes, EmbeddedNetwork, Network, TaskOutputs
+from recombine.models.sequence import SequenceNetwork
 
 FLOAT32 = np.dtype("float32")
 
@@ -26,7 +29,10 @@ class TrainState(eqx.Module):
 
 
 class Objective(Component, abc.ABC):
-    """The configuration of an objective. Batches have a leading task axis."""
+    """The configuration of an objective: gradient steps on a loss between predictions and targets.
+
+    Batches have a leading task axis. A subclass that is not supervised overrides `step` and `evaluate`.
+    """
 
     serves: ClassVar[TargetKind]
     """The kind of targets that this objective is for."""
@@ -40,14 +46,18 @@ class Objective(Component, abc.ABC):
         return
 
     @abc.abstractmethod
+    def loss(self, predictions: TaskOutputs, batch: Batch) -> Float[Array, ""]:
+        """The mean loss over the examples that are not masked."""
+
     def init(self, network: Network, optimiser: optax.GradientTransformation) -> TrainState:
         """The state before the first step."""
+        weights = eqx.filter(network, eqx.is_inexact_array)
+        return TrainState(network, optimiser.init(weights), jnp.zeros((), jnp.int32))
 
-    @abc.abstractmethod
     def step(
         self,
         state: TrainState,
-        codes: Float[Array, "task code"],
+        codes: Codes,
         batch: Batch,
         key: Array,
         optimiser: optax.GradientTransformation,
@@ -68,11 +78,38 @@ class Objective(Component, abc.ABC):
         Returns:
             The new state, and the loss before the update.
         """
+        codes, batch = self.training_examples(codes, batch, key)
 
-    @abc.abstractmethod
-    def evaluate(
-        self, network: Network, codes: Float[Array, "task code"], batch: Batch, key: Array
-    ) -> Float[Array, "task sample output"]:
+        def loss_of(network: Network) -> Array:
+            # The gradient passes back through the casts, so it has the precision of the weights.
+            cast, inputs = as_precision((network, batch.inputs), precision)
+            # Token numbers (codes of an embedder, all inputs of a sequence model) stay exact.
+            symbols = isinstance(network, EmbeddedNetwork | SequenceNetwork)
+            given = codes if symbols else as_precision(codes, precision)
+            inputs = batch.inputs if isinstance(network, SequenceNetwork) else inputs
+            cast_batch = eqx.tree_at(lambda batch: batch.inputs, batch, inputs)
+            return self.cost(cast, given, cast_batch, key)
+
+        loss, gradient = eqx.filter_value_and_grad(loss_of)(state.network)
+        weights = eqx.filter(state.network, eqx.is_inexact_array)
+        updates, optimiser_state = optimiser.update(gradient, state.optimiser, weights)
+        network = eqx.apply_updates(state.network, jax.tree.map(lambda update: rate * update, updates))
+        return TrainState(network, optimiser_state, state.step + 1), loss
+
+    def training_examples(self, codes: Codes, batch: Batch, key: Array) -> tuple[Codes, Batch]:
+        """What a step trains on: the codes and examples of the batch, unless an objective makes others from them."""
+        return codes, batch
+
+    def cost(self, network: Network, codes: Codes, batch: Batch, key: Array) -> Float[Array, ""]:
+        """What a step minimises: the loss of the predictions."""
+        predictions = self.predict(network, codes, batch, key)
+        return self.loss(predictions.astype(batch.targets.dtype), batch)
+
+    def predict(self, network: Network, codes: Codes, batch: Batch, key: Array) -> TaskOutputs:
+        """The outputs that the loss compares with the targets."""
+        return network.tasks(codes, batch.inputs)
+
+    def evaluate(self, network: Network, codes: Codes, batch: Batch, key: Array) -> TaskOutputs:
         """The network's predictions, as the family scores them.
 
         Args:
@@ -81,3 +118,11 @@ class Objective(Component, abc.ABC):
             batch: The examples of the tasks.
             key: For objectives whose evaluation is random.
         """
+        return self.predict(network, codes, batch, key)
+
+
+def as_precision(tree: PyTree, precision: np.dtype) -> PyTree:
+    """Cast all floating-point arrays to a precision."""
+    if precision == FLOAT32:
+        return tree
+    return jax.tree.map(lambda leaf: leaf.astype(precision) if eqx.is_inexact_array(leaf) else leaf, tree)

@@ -9,15 +9,16 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from recombine.families.base import Batch, TargetKind
-from recombine.objectives.supervised import Supervised
+from recombine.models.base import TaskOutputs
+from recombine.objectives.base import Objective
 
 
-class Classification(Supervised):
+class Classification(Objective):
     """Mean cross-entropy over tasks and samples; predictions are logits."""
 
     kind: Literal["classification"] = "classification"
     serves: ClassVar[TargetKind] = "classes"
 
-    def loss(self, predictions: Float[Array, "task sample output"], batch: Batch) -> Float[Array, ""]:
+    def loss(self, predictions: TaskOutputs, batch: Batch) -> Float[Array, ""]:
         cross_entropy = -jnp.sum(batch.targets * jax.nn.log_softmax(predictions), axis=-1)
         return jnp.sum(batch.mask * cross_entropy) / jnp.sum(batch.mask)

@@ -15,11 +15,10 @@ from recombine.errors import BadInput
 from recombine.families.base import Batch, Family
 from recombine.families.problem import Problem as ProblemFamily
 from recombine.families.vocabulary import BEGIN, PAD
-from recombine.models.base import Network
+from recombine.models.base import Codes, Network
 from recombine.models.sequence import SequenceNetwork
 from recombine.objectives.next_token import NextToken, as_sequence_network
-from recombine.problems.base import Problem
-from recombine.problems.power_flow import PowerFlow
+from recombine.problems import PowerFlow, Problem
 
 LEAST = 1e-3
 """Added to the standard deviation of rewards, so that tiny differences are not blown up."""
@@ -49,14 +48,6 @@ class ConstraintReward(NextToken):
 
     def check(self, code_size: int, input_size: int) -> None:
         super().check(code_size, input_size)
-        texts = self.problem.texts
-        answer = texts.steps if self.steps else texts.answer
-        if (texts.question.length - 1, answer.length) != (code_size, input_size):
-            raise BadInput(
-                f"The reward needs questions of {texts.question.length - 1} tokens and answers of {answer.length}, but they "
-                f"have {code_size} and {input_size}.",
-                fix="set problem and steps of the objective as in the family",
-            )
         if self.random_positions:
             raise BadInput(
                 f"Sampled answers have consecutive positions, but the objective has random_positions={self.random_positions}.",
@@ -71,8 +62,8 @@ class ConstraintReward(NextToken):
             )
         if (self.problem, self.steps) != (family.problem, family.steps):
             raise BadInput(
-                f"The reward is for the constraints of {_named(self.problem, self.steps)}, but the family has "
-                f"{_named(family.problem, family.steps)}.",
+                f"The reward is for the constraints of {self.problem!r} with steps={self.steps}, but the family has "
+                f"{family.problem!r} with steps={family.steps}.",
                 fix="set problem and steps of the objective as in the family",
             )
 
@@ -87,7 +78,7 @@ class ConstraintReward(NextToken):
         tolerance = self.problem.tolerances[0] if self.tolerance is None else self.tolerance
         return self.problem.satisfied(questions, answers, tolerance, jnp)
 
-    def cost(self, network: Network, codes: Float[Array, "task code"], batch: Batch, key: Array) -> Float[Array, ""]:
+    def cost(self, network: Network, codes: Codes, batch: Batch, key: Array) -> Float[Array, ""]:
         by_loss, by_draw = jax.random.split(key)
         asked = jnp.repeat(codes[: self.tasks], self.draws, axis=0)
         # The gradient is that of the log-probabilities, not of the sampling.
@@ -99,13 +90,6 @@ class ConstraintReward(NextToken):
         counts = sampled != PAD
         policy = -jnp.sum(advantage[:, None] * chances * counts) / jnp.sum(counts)
         return super().cost(network, codes, batch, by_loss) + self.weight * policy
-
-
-def _named(problem: Problem, steps: bool) -> str:
-    """A problem in words, with the settings that differ from the defaults."""
-    given = problem.model_dump(exclude_defaults=True)
-    settings = ", ".join(f"{name}={value}" for name, value in given.items() if name != "kind")
-    return f"{problem.kind} ({settings or 'with default settings'}) {'with' if steps else 'without'} steps"
 
 
 def log_probabilities(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import ClassVar, Literal
 
@@ -12,13 +13,14 @@ from jaxtyping import Array, Float
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from recombine.families.base import Batch, TargetKind
-from recombine.models.base import Network, Trace
+from recombine.models.base import Codes, Network, TaskInputs, TaskOutputs, Trace
+from recombine.objectives.base import Objective
 from recombine.objectives.regression import Regression
-from recombine.objectives.supervised import Supervised
 
 CENTRE, WIDTH = -0.8, 0.8
 """Mean and standard deviation of the normal numbers whose logistic is a training time."""
 
+Points = Float[Array, "task sample pixel"]
 Velocity = Callable[[Float[Array, "*place pixel"], Float[Array, ""]], Float[Array, "*place pixel"]]
 """A function from points and a time to their velocities."""
 
@@ -26,17 +28,7 @@ Velocity = Callable[[Float[Array, "*place pixel"], Float[Array, ""]], Float[Arra
 def integrated(
     velocity: Velocity, start: Float[Array, "*place pixel"], steps: int, solver: Literal["euler", "heun"] = "euler"
 ) -> Float[Array, "*place pixel"]:
-    """Integrate a velocity from time 0 to time 1.
-
-    Args:
-        velocity: A function of points and time.
-        start: The points at time 0.
-        steps: Number of equal steps.
-        solver: The integration method.
-
-    Returns:
-        The points at time 1.
-    """
+    """Integrate a velocity from points at time 0 to time 1, in equal steps."""
     length = 1 / steps
 
     def step(number: Array, points: Array) -> Array:
@@ -54,7 +46,7 @@ def with_time(points: Float[Array, "*place pixel"], time: Float[Array, "*#place"
     return jnp.concatenate([points, jnp.broadcast_to(time[..., None], (*points.shape[:-1], 1))], axis=-1)
 
 
-class FlowMatching(Supervised):
+class FlowMatching(Objective):
     """Mean squared error of the velocity `image - noise` at points of the straight lines between them.
 
     Inputs of a batch are noise and an unused time; targets are images. In some steps a task's code is replaced by zeros
@@ -75,17 +67,15 @@ class FlowMatching(Supervised):
     solver: Literal["euler", "heun"] = "euler"
     """The integration method; `heun` evaluates the network twice per step and is more accurate."""
 
-    def loss(self, predictions: Float[Array, "task sample output"], batch: Batch) -> Float[Array, ""]:
+    def loss(self, predictions: TaskOutputs, batch: Batch) -> Float[Array, ""]:
         return Regression().loss(predictions, batch)
 
-    def training_examples(
-        self, codes: Float[Array, "task code"], batch: Batch, key: Array
-    ) -> tuple[Float[Array, "task code"], Batch]:
+    def training_examples(self, codes: Codes, batch: Batch, key: Array) -> tuple[Codes, Batch]:
         by_dropout, by_time, by_noise = jax.random.split(key, 3)
         times = self.sample_times(batch.mask.shape, by_time)
         return self.drop_conditions(codes, by_dropout), self.examples(batch, times, by_noise)
 
-    def drop_conditions(self, codes: Float[Array, "task code"], key: Array) -> Float[Array, "task code"]:
+    def drop_conditions(self, codes: Codes, key: Array) -> Codes:
         """Replace some codes by zeros, at random."""
         dropped = jax.random.bernoulli(key, self.condition_dropout, (len(codes), 1))
         return jnp.where(dropped, 0.0, codes)
@@ -107,36 +97,15 @@ class FlowMatching(Supervised):
             lambda batch: (batch.inputs, batch.targets), batch, (with_time(points, share[..., 0]), images - noise)
         )
 
-    @staticmethod
-    def noised(batch: Batch, time: Float[Array, "*time"] | float, key: Array) -> Float[Array, "*place feature"]:
-        """The images of a batch at a time, with fresh noise, as inputs of a network. For traces."""
-        return FlowMatching.examples(batch, time, key).inputs
-
-    def evaluate(
-        self, network: Network, codes: Float[Array, "task code"], batch: Batch, key: Array
-    ) -> Float[Array, "task sample output"]:
+    def evaluate(self, network: Network, codes: Codes, batch: Batch, key: Array) -> TaskOutputs:
         """Images generated from the noise of the inputs. The key is unused: equal noise gives equal images."""
-        images = integrated(
-            lambda points, time: self.velocity(network, codes, points, time),
-            batch.inputs[..., :-1],
-            self.steps,
-            self.solver,
-        )
-        return jnp.clip(images, -1, 1)
+        velocity = functools.partial(self.velocity, network, codes)
+        return jnp.clip(integrated(velocity, batch.inputs[..., :-1], self.steps, self.solver), -1, 1)
 
     def watched(
         self, network: Network, code: Float[Array, " code"], start: Float[Array, "sample pixel"]
     ) -> tuple[Float[Array, "sample pixel"], dict[str, Float[Array, "step sample _"]]]:
-        """The images of one task as `evaluate` generates them, and the activations of all sites at every step.
-
-        Args:
-            network: The network.
-            code: The code of the task.
-            start: The noise.
-
-        Returns:
-            The images, and the activations given the code, by site.
-        """
+        """The images of one task as `evaluate` generates them from noise, and the activations of each site by step."""
 
         def step(points: Array, number: Array) -> tuple[Array, Trace]:
             time = number.astype(points.dtype) / self.steps
@@ -152,24 +121,12 @@ class FlowMatching(Supervised):
         images, sites = jax.lax.scan(step, start, jnp.arange(self.steps))
         return jnp.clip(images, -1, 1), sites
 
-    def velocity(
-        self,
-        network: Network,
-        codes: Float[Array, "task code"],
-        points: Float[Array, "task sample pixel"],
-        time: Float[Array, ""],
-    ) -> Float[Array, "task sample pixel"]:
+    def velocity(self, network: Network, codes: Codes, points: Points, time: Float[Array, ""]) -> Points:
         """The velocity by which images are generated, with guidance."""
         inputs = with_time(points, time)
         return self.guided(network, codes, network.tasks(codes, inputs), inputs)
 
-    def guided(
-        self,
-        network: Network,
-        codes: Float[Array, "task code"],
-        conditional: Float[Array, "task sample pixel"],
-        inputs: Float[Array, "task sample feature"],
-    ) -> Float[Array, "task sample pixel"]:
+    def guided(self, network: Network, codes: Codes, conditional: Points, inputs: TaskInputs) -> Points:
         """Classifier-free guidance: the conditional velocity, extrapolated away from the unconditional one."""
         if self.guidance == 1:
             return conditional

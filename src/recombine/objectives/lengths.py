@@ -12,30 +12,20 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from recombine.families.base import Batch
 from recombine.families.vocabulary import PAD
-from recombine.models.base import Network
+from recombine.models.base import Codes, Network
 
 CUTS = 4
 """A group has the full length, or three quarters, a half or a quarter of it. Each length is compiled separately."""
 
-Cost = Callable[[Network, Float[Array, "task code"], Batch, Array], Float[Array, ""]]
+Cost = Callable[[Network, Codes, Batch, Array], Float[Array, ""]]
 """The mean loss over the tokens of a batch."""
 
 
-def grouped(
-    cost: Cost, groups: int, network: Network, codes: Float[Array, "task code"], batch: Batch, key: Array
-) -> Float[Array, ""]:
-    """The cost of a batch, computed in groups of tasks of similar length.
+def grouped(cost: Cost, groups: int, network: Network, codes: Codes, batch: Batch, key: Array) -> Float[Array, ""]:
+    """The cost of a batch, computed in groups of tasks of similar length. Their number divides that of the tasks.
 
     The length of a group is known only at run time. JAX cannot differentiate such branches inside a loop in reverse mode,
     so each group computes its gradient together with its cost.
-
-    Args:
-        cost: The cost of a batch of any length.
-        groups: Number of groups; it divides the number of tasks.
-        network: The network.
-        codes: The codes of the tasks.
-        batch: The examples of the tasks.
-        key: Of the random numbers.
     """
     weights, static = eqx.partition(network, eqx.is_inexact_array)
     tokens = jnp.sum((batch.targets != PAD) * batch.mask[..., None], axis=(1, 2))

@@ -13,13 +13,13 @@ from pydantic import NonNegativeInt
 from recombine.errors import BadInput
 from recombine.families.base import Batch, TargetKind
 from recombine.families.vocabulary import PAD
-from recombine.models.base import Network
+from recombine.models.base import Codes, Network, TaskOutputs
 from recombine.models.sequence import SequenceNetwork
+from recombine.objectives.base import Objective
 from recombine.objectives.lengths import grouped
-from recombine.objectives.supervised import Supervised
 
 
-class NextToken(Supervised):
+class NextToken(Objective):
     """Mean cross-entropy over the tokens of a batch. Evaluation is free-running: the network continues its own tokens."""
 
     kind: Literal["next-token"] = "next-token"
@@ -45,13 +45,13 @@ class NextToken(Supervised):
                 fix=f"random_positions={2 * most}, or 0 for consecutive positions",
             )
 
-    def cost(self, network: Network, codes: Float[Array, "task code"], batch: Batch, key: Array) -> Float[Array, ""]:
+    def cost(self, network: Network, codes: Codes, batch: Batch, key: Array) -> Float[Array, ""]:
         groups = math.gcd(len(codes), self.length_groups)
         if self.length_groups < 2 or groups < 2:
             return super().cost(network, codes, batch, key)
         return grouped(super().cost, groups, network, codes, batch, key)
 
-    def loss(self, predictions: Float[Array, "task sample output"], batch: Batch) -> Float[Array, ""]:
+    def loss(self, predictions: TaskOutputs, batch: Batch) -> Float[Array, ""]:
         targets, lost = cut(jnp.round(batch.targets).astype(jnp.int32), self.answer_length)
         logits = predictions.reshape(*targets.shape, -1)
         cross_entropy = -jnp.take_along_axis(jax.nn.log_softmax(logits), targets[..., None], axis=-1)[..., 0]
@@ -59,9 +59,7 @@ class NextToken(Supervised):
         # A run that would lose tokens fails instead of learning something else.
         return jnp.where(lost, jnp.nan, jnp.sum(counts * cross_entropy) / jnp.maximum(jnp.sum(counts), 1))
 
-    def predict(
-        self, network: Network, codes: Float[Array, "task code"], batch: Batch, key: Array
-    ) -> Float[Array, "task sample output"]:
+    def predict(self, network: Network, codes: Codes, batch: Batch, key: Array) -> TaskOutputs:
         network = as_sequence_network(network)
         most = codes.shape[1] + network.longest_answer
         codes, lost = cut(codes, self.prompt_length)
@@ -77,9 +75,7 @@ class NextToken(Supervised):
             logits = network.tasks(codes, inputs)
         return jnp.where(lost, jnp.nan, logits)
 
-    def evaluate(
-        self, network: Network, codes: Float[Array, "task code"], batch: Batch, key: Array
-    ) -> Float[Array, "task sample output"]:
+    def evaluate(self, network: Network, codes: Codes, batch: Batch, key: Array) -> TaskOutputs:
         network = as_sequence_network(network)
         most = codes.shape[1] + network.longest_answer
         steps = self._positions(key, jnp.full(len(codes), most), most) if self.random_positions else None

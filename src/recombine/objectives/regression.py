@@ -8,16 +8,17 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from recombine.families.base import Batch, TargetKind
-from recombine.objectives.supervised import Supervised
+from recombine.models.base import TaskOutputs
+from recombine.objectives.base import Objective
 
 
-class Regression(Supervised):
+class Regression(Objective):
     """Mean squared error over tasks, samples and outputs."""
 
     kind: Literal["regression"] = "regression"
     serves: ClassVar[TargetKind] = "numbers"
 
-    def loss(self, predictions: Float[Array, "task sample output"], batch: Batch) -> Float[Array, ""]:
+    def loss(self, predictions: TaskOutputs, batch: Batch) -> Float[Array, ""]:
         weight = batch.mask[..., None]
         error = predictions - batch.targets
         return jnp.sum(weight * error**2) / (jnp.sum(weight) * error.shape[-1])

@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 from recombine.errors import BadInput
-from recombine.models.base import Edit, Network, Trace, unedited
-from recombine.probes.decodability import STRENGTHS, TraceTask
-from recombine.probes.ridge import RidgePath, mean_r2
+from recombine.models.base import Code, Edit, Inputs, Network, Traced, unedited
+from recombine.probes.ridge import STRENGTHS, RidgePath, mean_r2
 from recombine.probes.tasks import over_tasks
 from recombine.spaces.rows import RowSet
 from recombine.supports.regions import Side
 from recombine.training.prepare import Setting
+from recombine.training.program import draw_examples
 from recombine.training.streams import Stream
 
 Activations = dict[str, np.ndarray]
 """The task vector (`vector`), the code (`encoding`) and each site, with a leading task axis."""
 
-InterventionRegion = Literal["held_out", "trained"]
-"""The combinations on which the network is intervened on. Probes are fitted on held-out ones in either case."""
+EditRegion = Literal["held_out", "trained"]
+"""The combinations on which activations are edited. Probes are fitted on held-out ones in either case."""
 
 SIDES: tuple[Side, Side] = ("test", "validation")
 MIN_COMBINATIONS = 8
 """The smallest number of held-out combinations that can be split into parts to fit and to test on."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TraceTask:
+    """The activations of one example of one task, and the task vector."""
+
+    def __call__(self, network: Network, teacher: Any, encoder: Any, row: Array, key: Array) -> Any:
+        task, code, batch = draw_examples(teacher, encoder, row, key, samples=1)
+        _, trace = network.trace(code, batch.inputs)
+        return {"vector": task.vector, "encoding": code} | {site: values[0] for site, values in trace.items()}
 
 
 class EditedNetwork(Network):
@@ -36,9 +46,7 @@ class EditedNetwork(Network):
     network: Network
     edit: Edit = eqx.field(static=True)
 
-    def trace(
-        self, code: Float[Array, " code"], inputs: Float[Array, "sample feature"], edit: Edit = unedited
-    ) -> tuple[Float[Array, "sample output"], Trace]:
+    def trace(self, code: Code, inputs: Inputs, edit: Edit = unedited) -> Traced:
         return self.network.trace(code, inputs, lambda site, values: edit(site, self.edit(site, values)))
 
 
@@ -99,17 +107,7 @@ class ProbeSplits:
 def fit_probe(
     fit: Activations, validation: Activations, site: str, extra_targets: Float[np.ndarray, "n more"] | None = None
 ) -> Probe:
-    """Fit a ridge probe of the task vector.
-
-    Args:
-        fit: The activations to fit on.
-        validation: Activations of other combinations, to choose the strength on.
-        site: The site to read.
-        extra_targets: Targets to fit beside the task vector, with the same strength.
-
-    Returns:
-        The probe.
-    """
+    """Fit a ridge probe of the task vector, and of any extra targets, at the strength that is best on `validation`."""
     width = fit["vector"].shape[1]
     targets = fit["vector"] if extra_targets is None else np.concatenate([fit["vector"], extra_targets], axis=1)
     ridge = RidgePath(fit[site], targets)
@@ -132,14 +130,7 @@ def held_out_sides(
 ) -> tuple[Int[np.ndarray, "n slots"], Int[np.ndarray, "m slots"]]:
     """Held-out combinations to fit and score on (test side), and to choose on (validation side).
 
-    Args:
-        setting: The run.
-        combinations: The largest number of combinations of each side.
-        fewest: The smallest number on the test side; an error otherwise.
-        what: What needs them, for the error message.
-
-    Returns:
-        The rows of the test side and of the validation side.
+    Raises BadInput where `what` needs more than there are: at least `fewest` on the test side.
     """
     test, validation = (setting.regions.require("held_out", combinations, side) for side in SIDES)
     if len(test) < fewest:
@@ -151,17 +142,7 @@ def held_out_sides(
 
 
 def probe_splits(setting: Setting, network: Network, combinations: int, draws: int) -> ProbeSplits:
-    """Compute the activations of a network for fitting probes and for intervening.
-
-    Args:
-        setting: The run.
-        network: The network.
-        combinations: The largest number of held-out combinations of each side.
-        draws: The number of tasks of each combination.
-
-    Returns:
-        Activations on four disjoint sets of combinations.
-    """
+    """The activations of `draws` tasks of each of at most `combinations` held-out combinations of each side."""
     test, validation = held_out_sides(
         setting, combinations, MIN_COMBINATIONS, "fitting on some and intervening on others"
     )

@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 
 from recombine.component import Component
 from recombine.models.base import Network
-from recombine.training.config import RunConfig
-from recombine.training.prepare import Setting
+from recombine.training import RunConfig, Setting
 
 
 @dataclasses.dataclass(frozen=True)

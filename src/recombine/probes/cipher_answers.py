@@ -25,30 +25,13 @@ from recombine.training.prepare import Setting
 from recombine.training.program import draw_examples
 from recombine.training.streams import Stream
 
-COLUMNS = (
-    "region",
-    "way",
-    "shift",
-    "common",
-    "level",
-    "text",
-    "input_logprob",
-    "output_logprob",
-    "right",
-    "letters",
-    "own_logprob",
-)
-
 BATCH = 256
 """Lines in one compiled call."""
 
 
 @dataclasses.dataclass(frozen=True)
 class LineTask:
-    """One line: whether the generated answer is right, and the network's log-probability of the right answer.
-
-    Hashable, so that runs with equal parts share one compiled program.
-    """
+    """One line: whether the generated answer is right, and the network's log-probability of the right answer."""
 
     objective: NextToken
 
@@ -112,7 +95,7 @@ class CipherAnswers(Measurement):
             )
             scores = {name: values.astype(float).tolist() for name, values in answered.items()}
             tables.append({"region": [region] * len(rows), **described(config.space, support, rows), **scores})
-        columns = {name: [value for table in tables for value in table[name]] for name in COLUMNS}
+        columns = {name: [value for table in tables for value in table[name]] for name in tables[0]}
         return Measured(_summary(columns), columns)
 
 

@@ -14,14 +14,13 @@ from pydantic import PositiveInt
 from recombine.errors import BadInput
 from recombine.models.base import Network
 from recombine.objectives.flow_matching import FlowMatching
-from recombine.probes.activations import MIN_COMBINATIONS, SIDES, held_out_sides
+from recombine.probes.activations import MIN_COMBINATIONS, SIDES, fit_probe, held_out_sides
 from recombine.probes.base import Measured, Measurement
-from recombine.probes.decodability import STRENGTHS, control_targets
-from recombine.probes.ridge import RidgePath, mean_r2
+from recombine.probes.decodability import control_targets
+from recombine.probes.ridge import mean_r2
 from recombine.probes.tasks import at_once, over_tasks
 from recombine.spaces.product import ProductSpace
-from recombine.training.config import RunConfig
-from recombine.training.prepare import Setting
+from recombine.training import RunConfig, Setting
 from recombine.training.program import draw_examples
 from recombine.training.streams import Stream
 
@@ -122,8 +121,7 @@ class Concepts(Measurement):
                 f"concepts measures networks that generate images; this one is trained by {objective.kind!r}.",
                 fix="family=scenes with objective=flow-matching, or the measurement decodability",
             )
-        sides = held_out_sides(setting, self.combinations, MIN_COMBINATIONS, "a probe")
-        rows = dict(zip(SIDES, sides, strict=True))
+        rows = dict(zip(SIDES, held_out_sides(setting, self.combinations, MIN_COMBINATIONS, "a probe"), strict=True))
         columns = {
             name: slice(offset, offset + level)
             for (name, _), offset, level in zip(space.factors, space.offsets, space.levels, strict=True)
@@ -132,55 +130,44 @@ class Concepts(Measurement):
         records: list[dict[str, Any]] = []
         summary: dict[str, float] = {}
         for kind, model in (("trained", network), ("untrained", setting.network())):
-            traced = {side: self._traced(setting, model, objective, some, side) for side, some in rows.items()}
-            probes = probe_sites(traced["test"], traced["validation"], columns, setting.config.seeds.support)
-            best = chosen_site(probes)
-            uses = {READING: "text", chosen_site(probes, EARLY): "early", best: "chosen"}
+            test, validation = (self._traced(setting, model, objective, rows[side], side) for side in SIDES)
+            probes = probe_sites(test, validation, columns, setting.config.seeds.support)
+            best, early = chosen_site(probes), chosen_site(probes, EARLY)
+            uses = {READING: "text", early: "early", best: "chosen"}
             suffix = "" if kind == "trained" else "_untrained"
             for site, probe in probes.items():
-                records += _records(kind, site, probe, uses.get(site, ""))
+                for factor, r2 in probe.r2.items():
+                    of_factor = {"control": probe.control[factor], "selectivity": r2 - probe.control[factor]}
+                    records.append(_record(kind, site, uses.get(site, ""), factor, r2=r2, **of_factor))
             # One site may be both the best of all and the best of the first moment.
-            for site, use in ((best, "chosen"), (chosen_site(probes, EARLY), "early"), (READING, "text")):
+            for site, use in ((best, "chosen"), (early, "early"), (READING, "text")):
                 if site not in probes:
                     continue
-                probe, short = probes[site], {"chosen": "concepts", "early": "early", "text": "text"}[use]
-                records += _of_combinations(kind, site, probe, names, use)
-                summary[f"{short}{suffix}_r2"] = float(np.mean([*probe.r2.values()]))
+                probe, short = probes[site], "concepts" if use == "chosen" else use
+                records += [
+                    _record(kind, site, use, factor, combination=name, r2=float(1 - error), blind=float(blind))
+                    for factor, errors in probe.errors.items()
+                    for name, error, blind in zip(names, errors, probe.blind[factor], strict=True)
+                ]
                 gaps = [probe.r2[factor] - probe.control[factor] for factor in probe.r2]
-                summary[f"{short}{suffix}_selectivity"] = float(np.mean(gaps))
+                means = {"r2": np.mean([*probe.r2.values()]), "selectivity": np.mean(gaps)}
+                summary |= {f"{short}{suffix}_{name}": float(mean) for name, mean in means.items()}
             summary |= {f"r2_{factor.replace(' ', '_')}{suffix}": value for factor, value in probes[best].r2.items()}
         return Measured.from_records(summary, records)
 
     def _traced(
         self, setting: Setting, network: Network, objective: FlowMatching, rows: Int[np.ndarray, "n slots"], side: str
     ) -> Traced:
-        tasks = np.repeat(rows, self.draws, axis=0)
-        watch = WatchTask(objective)
-        region = f"concepts {side}"
-        return Traced(rows, over_tasks(watch, setting, network, tasks, Stream.PROBE, region, at_once(setting)))
+        tasks, watch = np.repeat(rows, self.draws, axis=0), WatchTask(objective)
+        traced = over_tasks(watch, setting, network, tasks, Stream.PROBE, f"concepts {side}", at_once(setting))
+        return Traced(rows, traced)
 
 
 def probe_sites(test: Traced, validation: Traced, columns: dict[str, slice], seed: int) -> dict[str, SiteProbes]:
-    """Fit probes of every site and moment.
-
-    Args:
-        test: Held-out combinations to fit and to score on.
-        validation: Others, to choose the strength on.
-        columns: The coordinates of each factor in the task vector.
-        seed: The seed of the control's random codes.
-
-    Returns:
-        The results by site.
-    """
-    controls = {
-        factor: control_targets(test.rows, test.values["vector"][:, where], seed) for factor, where in columns.items()
-    }
-    with_control = Traced(test.rows, test.values | {"control": np.concatenate([*controls.values()], axis=1)})
-    return {
-        site: _probe(with_control, validation, site, columns)
-        for site in test.values
-        if site not in ("vector", "control")
-    }
+    """Fit probes of every site and moment; `columns` are the coordinates of each factor in the task vector."""
+    controls = [control_targets(test.rows, test.values["vector"][:, where], seed) for where in columns.values()]
+    with_control = Traced(test.rows, test.values | {"control": np.concatenate(controls, axis=1)})
+    return {site: _probe(with_control, validation, site, columns) for site in test.values if site != "vector"}
 
 
 def chosen_site(probes: dict[str, SiteProbes], moment: str | None = None) -> str:
@@ -203,41 +190,28 @@ class _Fold(NamedTuple):
 
 
 def _fold(fit: Traced, score: Traced, validation: Traced, site: str) -> _Fold:
-    width = fit.values["vector"].shape[1]
-    draws = len(fit.values["vector"]) // len(fit.rows)
+    vectors, features = fit.values["vector"], fit.values[site]
+    draws = len(vectors) // len(fit.rows)
     # Every other task is kept for the control, which is scored on other tasks of the same combinations.
-    kept = np.arange(len(fit.values["vector"])) % draws % 2 == 1
-    targets = np.concatenate([fit.values["vector"], fit.values["control"]], axis=1)
-    project = components(fit.values[site][~kept], max(1, len(fit.rows) // SHARE))
-    ridge = RidgePath(project(fit.values[site][~kept]), targets[~kept])
-    features = project(validation.values[site])
-
-    def quality(strength: float) -> float:
-        return mean_r2(validation.values["vector"], ridge.predict(features, strength)[:, :width])
-
-    best = max(STRENGTHS, key=quality)
+    kept = np.arange(len(vectors)) % draws % 2 == 1
+    project = components(features[~kept], max(1, len(fit.rows) // SHARE))
+    chosen_on = {"vector": validation.values["vector"], site: project(validation.values[site])}
+    fitted_on = {"vector": vectors[~kept], site: project(features[~kept])}
+    probe = fit_probe(fitted_on, chosen_on, site, fit.values["control"][~kept])
     control = kept if kept.any() else ~kept
     return _Fold(
-        ridge.predict(features, best)[:, :width],
-        ridge.predict(project(score.values[site]), best)[:, :width],
-        ridge.predict(project(fit.values[site][control]), best)[:, width:],
+        probe.predict(chosen_on[site]),
+        probe.predict(project(score.values[site])),
+        probe.ridge.predict(project(features[control]), probe.strength)[:, probe.width :],
         fit.values["control"][control],
-        fit.values["vector"].mean(0),
+        vectors.mean(0),
     )
 
 
 def components(
     features: Float[np.ndarray, "n d"], number: int
 ) -> Callable[[Float[np.ndarray, "m d"]], Float[np.ndarray, "m k"]]:
-    """Fit principal components.
-
-    Args:
-        features: The features to fit on.
-        number: The number of components.
-
-    Returns:
-        The projection of other features on the components.
-    """
+    """Fit principal components; gives the projection of other features on them."""
     features = np.asarray(features, np.float64)
     mean = features.mean(0)
     axes = np.linalg.svd(features - mean, full_matrices=False)[2][:number]
@@ -269,21 +243,6 @@ def _probe(test: Traced, validation: Traced, site: str, columns: dict[str, slice
             r2 = np.mean([mean_r2(truth[:, where], guess[:, where]) for truth, guess in both])
             getattr(probes, name)[factor] = float(r2)
     return probes
-
-
-def _records(kind: str, site: str, probe: SiteProbes, use: str) -> list[dict[str, Any]]:
-    return [
-        _record(kind, site, use, factor, r2=r2, control=probe.control[factor], selectivity=r2 - probe.control[factor])
-        for factor, r2 in probe.r2.items()
-    ]
-
-
-def _of_combinations(kind: str, site: str, probe: SiteProbes, names: list[str], use: str) -> list[dict[str, Any]]:
-    return [
-        _record(kind, site, use, factor, combination=name, r2=float(1 - error), blind=float(blind))
-        for factor, errors in probe.errors.items()
-        for name, error, blind in zip(names, errors, probe.blind[factor], strict=True)
-    ]
 
 
 def _record(kind: str, site: str, use: str, factor: str, **values: Any) -> dict[str, Any]:

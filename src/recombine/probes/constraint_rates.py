@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -21,7 +20,7 @@ from recombine.supports.listed import Listed
 from recombine.training.prepare import Setting
 from recombine.training.streams import Stream
 
-COLUMNS = ("answers", "tolerance", "constraints", "rate")
+Answers = Float[np.ndarray, "n answer"]
 
 BATCH = 128
 """Instances in one compiled call."""
@@ -31,25 +30,6 @@ EASY, BOX, BOUNDS, HARD, TOTAL, EVERY = "easy", "box", "bounds", "hard", "total"
 `bounds`: bounds on one number of the answer. `hard`: those that depend on the instance. `total`: all. `every`: whether all
 constraints of an instance hold at once."""
 GROUPS = (EASY, BOX, BOUNDS, HARD, TOTAL, EVERY)
-
-
-@dataclasses.dataclass(frozen=True)
-class Scale:
-    """The scale of errors: the mean deviation of correct answers from their mean."""
-
-    spread: Float[np.ndarray, " answer"]
-
-    @classmethod
-    def of(cls, problem: Problem, training: Instances) -> Scale:
-        """The scale of training answers; at least one unit of the last digit."""
-        deviation = np.abs(training.answers - training.answers.mean(axis=0)).mean(axis=0)
-        return cls(np.maximum(deviation, problem.texts.answer.units))
-
-    def error(
-        self, right: Float[np.ndarray, "n answer"], answers: Float[np.ndarray, "n answer"]
-    ) -> Float[np.ndarray, " n"]:
-        """The error of each answer, averaged over its numbers. About 1 for the mean answer; NaN if a number is missing."""
-        return (np.abs(answers - right) / self.spread).mean(axis=1)
 
 
 class ConstraintRates(Measurement):
@@ -97,26 +77,19 @@ class ConstraintRates(Measurement):
             "held_out": setting.regions.require("held_out", self.instances, "test"),
         }
         compute = AnswerTask(config.objective)
-        tokens = {
-            region: over_tasks(compute, setting, network, some, Stream.TEST, region, BATCH)["answer"]
-            for region, some in rows.items()
-        }
-        answers = {
-            region: problem.read_answers(np.round(some).astype(np.int64), family.steps)
-            for region, some in tokens.items()
-        }
+        answers = {}
+        for region, some in rows.items():
+            tokens = over_tasks(compute, setting, network, some, Stream.TEST, region, BATCH)["answer"]
+            answers[region] = problem.read_answers(np.round(tokens).astype(np.int64), family.steps)
         training = written(family, teacher, np.asarray(support.rows)[:, 0])
         instances = {region: written(family, teacher, some[:, 0]) for region, some in rows.items()}
         return self._measured(problem, training, instances, answers)
 
     def _measured(
-        self,
-        problem: Problem,
-        training: Instances,
-        instances: dict[str, Instances],
-        given: dict[str, Float[np.ndarray, "n answer"]],
+        self, problem: Problem, training: Instances, instances: dict[str, Instances], given: dict[str, Answers]
     ) -> Measured:
-        scale, held_out = Scale.of(problem, training), instances["held_out"]
+        held_out = instances["held_out"]
+        scale = answer_scale(problem, training)
         tolerance = problem.tolerances[0] if self.tolerance is None else self.tolerance
         answers = {"network": given["held_out"]}
         answers |= {name: problem.baseline(name, training, held_out.questions) for name in ("mean", "nearest")}
@@ -126,8 +99,8 @@ class ConstraintRates(Measurement):
         summary = {
             "share_box": box_share(problem),
             "malformed_in": float(_malformed(given["in"]).mean()),
-            "error_in": _mean(scale.error(instances["in"].answers, given["in"])),
-            "error_mean_in": _mean(scale.error(instances["in"].answers, mean_answer)),
+            "error_in": mean_error(instances["in"], given["in"], scale),
+            "error_mean_in": mean_error(instances["in"], mean_answer, scale),
         }
         table: list[dict[str, Any]] = []
         for name, given_answers in answers.items():
@@ -152,8 +125,8 @@ class ConstraintRates(Measurement):
                 summary |= {f"{kind}_{name}{suffix}": value for kind, value in values.items()}
                 among = rates_among(problem, held_out, version, formed, tolerance)
                 summary |= {f"{kind}_{name}{suffix}_formed": rate for kind, rate in among.items()}
-            summary[f"error_{name}"] = _mean(scale.error(held_out.answers, given_answers))
-        return Measured(summary, {name: [row[name] for row in table] for name in COLUMNS})
+            summary[f"error_{name}"] = mean_error(held_out, given_answers, scale)
+        return Measured.from_records(summary, table)
 
 
 def rates_of(problem: Problem, check: Check) -> dict[str, Float[np.ndarray, " tolerance"]]:
@@ -169,11 +142,7 @@ def rates_of(problem: Problem, check: Check) -> dict[str, Float[np.ndarray, " to
 
 
 def rates_among(
-    problem: Problem,
-    instances: Instances,
-    answers: Float[np.ndarray, "n answer"],
-    chosen: Bool[np.ndarray, " n"],
-    tolerance: float,
+    problem: Problem, instances: Instances, answers: Answers, chosen: Bool[np.ndarray, " n"], tolerance: float
 ) -> dict[str, float]:
     """The rates of hard constraints and of all constraints in the chosen instances; NaN if none is chosen."""
     if not chosen.any():
@@ -201,11 +170,18 @@ def written(family: ProblemFamily, teacher: WrittenTeacher, numbers: Int[np.ndar
     return Instances(questions, answers, problem.costs(questions, answers), np.asarray(numbers), dropped=0)
 
 
-def _malformed(answers: Float[np.ndarray, "n answer"]) -> Bool[np.ndarray, " n"]:
+def _malformed(answers: Answers) -> Bool[np.ndarray, " n"]:
     return np.asarray(~np.isfinite(answers).all(axis=1))
 
 
-def _mean(values: Float[np.ndarray, " n"]) -> float:
-    """The mean of the finite values."""
-    known = values[np.isfinite(values)]
+def answer_scale(problem: Problem, training: Instances) -> Float[np.ndarray, " answer"]:
+    """The mean deviation of training answers from their mean; at least one unit of the last digit."""
+    deviation = np.abs(training.answers - training.answers.mean(axis=0)).mean(axis=0)
+    return np.maximum(deviation, problem.texts.answer.units)
+
+
+def mean_error(instances: Instances, answers: Answers, scale: Float[np.ndarray, " answer"]) -> float:
+    """The mean error of answers without a missing number, averaged over their numbers. About 1 for the mean answer."""
+    errors = (np.abs(answers - instances.answers) / scale).mean(axis=1)
+    known = errors[np.isfinite(errors)]
     return float(known.mean()) if len(known) else float("nan")

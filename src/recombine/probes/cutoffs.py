@@ -31,6 +31,9 @@ FRAGMENTS: dict[Chain, tuple[tuple[int, ...], ...]] = {
 """The positions that an intermediate value may summarise. The cutoffs use nothing else about a chain."""
 
 
+Inputs = Int[np.ndarray, "_ position"]
+
+
 class Cutoffs(Measurement):
     """One row per held-out input: its `cutoff`, from the training examples alone, and whether the answer is `right`.
 
@@ -70,11 +73,11 @@ class Cutoffs(Measurement):
         return Measured(summary, {"input": names} | {name: column.tolist() for name, column in columns.items()})
 
 
-def _inputs(rows: Int[np.ndarray, "n position"], tokens: int) -> Int[np.ndarray, "n position"]:
+def _inputs(rows: Inputs, tokens: int) -> Inputs:
     return rows.astype(np.int64) - tokens * np.arange(rows.shape[1])
 
 
-def _outcomes(teacher: Teacher, rows: Int[np.ndarray, "n position"]) -> Int[np.ndarray, " n"]:
+def _outcomes(teacher: Teacher, rows: Inputs) -> Int[np.ndarray, " n"]:
     assert isinstance(teacher, HopsTeacher)
     return np.asarray(_answered(teacher, jnp.asarray(rows))).astype(np.int64) - SPECIAL
 
@@ -85,22 +88,10 @@ def _answered(teacher: Any, rows: Any) -> Any:
     return jax.vmap(lambda row: teacher.answer(teacher.task(row, key))[-2])(rows)
 
 
-def known_facts(
-    chain: Chain,
-    trained: Int[np.ndarray, "n position"],
-    inputs: Int[np.ndarray, "m position"],
-    inner: Int[np.ndarray, "function token token"],
-) -> Bool[np.ndarray, " m"]:
+def known_facts(chain: Chain, trained: Inputs, inputs: Inputs, inner: np.ndarray) -> Bool[np.ndarray, " m"]:
     """Whether training has an example of each fact of an input. A fact is a function with its arguments.
 
-    Args:
-        chain: The kind of chain.
-        trained: The training inputs.
-        inputs: The inputs to check.
-        inner: The tables of the inner functions.
-
-    Returns:
-        One value per input.
+    `inner` has the tables of the inner functions.
     """
     size = inner.shape[1]
     known = np.ones(len(inputs), dtype=bool)
@@ -114,6 +105,5 @@ def most_frequent(
     last: Int[np.ndarray, " n"], outcomes: Int[np.ndarray, " n"], tokens: int
 ) -> Int[np.ndarray, " token"]:
     """The most frequent training answer to inputs that end with each token."""
-    counts = np.zeros((tokens, tokens), dtype=np.int64)
-    np.add.at(counts, (last, outcomes), 1)
-    return counts.argmax(axis=1)
+    counts = np.bincount(tokens * last + outcomes, minlength=tokens**2)
+    return counts.reshape(tokens, tokens).argmax(axis=1)

@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 from pydantic import PositiveInt
 
 from recombine.models.base import Network
+from recombine.probes.activations import activations, fit_probe
 from recombine.probes.base import Measured, Measurement
-from recombine.probes.ridge import RidgePath, mean_r2
-from recombine.probes.tasks import over_tasks
+from recombine.probes.ridge import mean_r2
 from recombine.training.prepare import Setting
-from recombine.training.program import draw_examples
-from recombine.training.streams import Stream
-
-STRENGTHS = tuple(10.0**power for power in range(-4, 5))
-"""The ridge strengths to choose from on validation combinations."""
-
-
-@dataclasses.dataclass(frozen=True)
-class TraceTask:
-    """The activations of one example of one task, and the task vector."""
-
-    def __call__(self, network: Network, teacher: Any, encoder: Any, row: Array, key: Array) -> Any:
-        task, code, batch = draw_examples(teacher, encoder, row, key, samples=1)
-        _, trace = network.trace(code, batch.inputs)
-        return {"vector": task.vector, "encoding": code} | {site: values[0] for site, values in trace.items()}
 
 
 class TracedRows(NamedTuple):
@@ -38,19 +22,14 @@ class TracedRows(NamedTuple):
     fit: dict[str, np.ndarray]
     score: dict[str, np.ndarray]
 
-    def halves(self) -> tuple[TracedRows, TracedRows]:
+    def halves(self) -> list[TracedRows]:
         """The even and the odd combinations; they are in random order."""
-        return self.take(np.arange(len(self.rows)) % 2 == 0), self.take(np.arange(len(self.rows)) % 2 == 1)
-
-    def take(self, chosen: np.ndarray) -> TracedRows:
-        """The chosen combinations."""
-        repeats = len(self.fit["vector"]) // len(self.rows)
-        tasks = np.repeat(chosen, repeats)
-        return TracedRows(
-            self.rows[chosen],
-            {name: values[tasks] for name, values in self.fit.items()},
-            {name: values[tasks] for name, values in self.score.items()},
-        )
+        halves = []
+        for chosen in (np.arange(len(self.rows)) % 2 == odd for odd in (0, 1)):
+            tasks = np.repeat(chosen, len(self.fit["vector"]) // len(self.rows))
+            fit, score = ({name: values[tasks] for name, values in part.items()} for part in (self.fit, self.score))
+            halves.append(TracedRows(self.rows[chosen], fit, score))
+        return halves
 
 
 class Decodability(Measurement):
@@ -107,24 +86,20 @@ class Decodability(Measurement):
         return {name: self._traced(setting, network, some, name) for name, some in rows.items()}
 
     def _traced(self, setting: Setting, network: Network, rows: Int[np.ndarray, "n slots"], region: str) -> TracedRows:
-        tasks = np.repeat(rows, 2 * self.draws, axis=0)
-        values = over_tasks(TraceTask(), setting, network, tasks, Stream.PROBE, region)
-        values["control"] = control_targets(rows, values["vector"], setting.config.seeds.support)
+        traced = activations(setting, network, rows, 2 * self.draws, region)
+        traced["control"] = control_targets(rows, traced["vector"], setting.config.seeds.support)
         to_fit = np.tile(np.arange(2 * self.draws) < self.draws, len(rows))
-        return TracedRows(
-            rows,
-            {name: array[to_fit] for name, array in values.items()},
-            {name: array[~to_fit] for name, array in values.items()},
-        )
+        fit, score = ({name: values[tasks] for name, values in traced.items()} for tasks in (to_fit, ~to_fit))
+        return TracedRows(rows, fit, score)
 
 
 def probe_site(traced: dict[str, TracedRows], site: str) -> list[dict[str, Any]]:
     """Compute every form of decodability at one site: one record per form and choice of strength."""
     held_out, trained = traced["held_out"].halves(), traced["trained"].halves()
     splits = {
-        "intrinsic": [(held_out[0], held_out[1]), (held_out[1], held_out[0])],
-        "transfer": [(traced["trained"], traced["held_out"])],
-        "in_distribution": [(trained[0], trained[1]), (trained[1], trained[0])],
+        "intrinsic": [held_out, held_out[::-1]],
+        "transfer": [[traced["trained"], traced["held_out"]]],
+        "in_distribution": [trained, trained[::-1]],
     }
     records = []
     for form, pairs in splits.items():
@@ -143,21 +118,15 @@ def _fold(
     fit: TracedRows, score: TracedRows, validation: TracedRows, site: str
 ) -> dict[str, tuple[float, float, float]]:
     """R2, the control's R2 and log10 of the strength: at strength 1 and at the best one on validation combinations."""
-    width = fit.fit["vector"].shape[1]
-    ridge = RidgePath(fit.fit[site], np.concatenate([fit.fit["vector"], fit.fit["control"]], axis=1))
+    ridge, best, width = fit_probe(fit.fit, validation.score, site, fit.fit["control"])
 
-    def quality(traced: TracedRows, strength: float) -> float:
-        return mean_r2(traced.score["vector"], ridge.predict(traced.score[site], strength)[:, :width])
-
-    def control(strength: float) -> float:
+    def quality(strength: float) -> tuple[float, float, float]:
+        r2 = mean_r2(score.score["vector"], ridge.predict(score.score[site], strength)[:, :width])
         # Other tasks of the *same* combinations: random targets of other combinations cannot be predicted.
-        return mean_r2(fit.score["control"], ridge.predict(fit.score[site], strength)[:, width:])
+        control = mean_r2(fit.score["control"], ridge.predict(fit.score[site], strength)[:, width:])
+        return r2, control, np.log10(strength)
 
-    best = max(STRENGTHS, key=lambda strength: quality(validation, strength))
-    chosen = {"1": 1.0, "chosen": best}
-    return {
-        name: (quality(score, strength), control(strength), np.log10(strength)) for name, strength in chosen.items()
-    }
+    return {"1": quality(1.0), "chosen": quality(best)}
 
 
 def control_targets(
@@ -166,15 +135,7 @@ def control_targets(
     """Permute the coordinates of task vectors, with a different permutation for each combination.
 
     Each constituent then has a random but fixed code in each combination. A probe can predict it only from the combination
-    as a whole, not from its constituents.
-
-    Args:
-        rows: The combinations.
-        vectors: The task vectors, the same number for each combination, in consecutive rows.
-        seed: The seed of the permutations.
-
-    Returns:
-        The permuted vectors.
+    as a whole, not from its constituents. Each combination has the same number of vectors, in consecutive rows.
     """
     repeats = len(vectors) // len(rows)
     permuted = np.empty_like(vectors)

@@ -14,14 +14,7 @@ from pydantic import PositiveInt
 from recombine.families.base import Family
 from recombine.models.base import Edit, Network
 from recombine.objectives.base import Objective
-from recombine.probes.activations import (
-    Activations,
-    EditedNetwork,
-    InterventionRegion,
-    ProbeSplits,
-    fit_probe,
-    probe_splits,
-)
+from recombine.probes.activations import Activations, EditedNetwork, EditRegion, ProbeSplits, fit_probe, probe_splits
 from recombine.probes.base import Measured, Measurement
 from recombine.probes.ridge import mean_r2
 from recombine.probes.tasks import over_tasks
@@ -53,16 +46,8 @@ def leace(
     """Fit LEACE: the smallest change (by the features' covariance) after which no linear map predicts the targets.
 
     Closed form of Belrose et al. (2023): with V the pseudo-inverse root of the features' covariance and P the
-    orthogonal projection on the range of V cov(features, targets), h - V^+ P V (h - mean).
-
-    Args:
-        features: The activations.
-        targets: What to erase.
-        floors: The number of further erasers, of random subspaces of the same rank.
-        seed: The seed of the random subspaces.
-
-    Returns:
-        The eraser, followed by those of random subspaces.
+    orthogonal projection on the range of V cov(features, targets), h - V^+ P V (h - mean). The eraser is followed by
+    `floors` others, of random subspaces of the same rank.
     """
     features, targets = np.asarray(features, np.float64), np.asarray(targets, np.float64)
     mean = features.mean(0)
@@ -100,10 +85,8 @@ class EraseTask:
         named = _named("before", score(network))
         for site, several in erasers.items():
             runs = jax.vmap(lambda eraser, at=site: score(EditedNetwork(network, at_site(at, eraser))))(several)
-            mean = several.mean[0]
-            flat = score(
-                EditedNetwork(network, at_site(site, lambda values, m=mean: jnp.broadcast_to(m, values.shape)))
-            )
+            to_mean = at_site(site, lambda values, mean=several.mean[0]: jnp.broadcast_to(mean, values.shape))
+            flat = score(EditedNetwork(network, to_mean))
             named |= _named(site, runs) | _named(f"{site}/mean", flat)
         return named
 
@@ -132,7 +115,7 @@ class Erasure(Measurement):
     """
 
     kind: Literal["erasure"] = "erasure"
-    region: InterventionRegion = "held_out"
+    region: EditRegion = "held_out"
     """The combinations to score: held-out ones that nothing was fitted on, or trained ones."""
     combinations: PositiveInt = 512
     """The largest number of held-out combinations of each side."""
@@ -146,14 +129,8 @@ class Erasure(Measurement):
     """The number of random subspaces whose scores are averaged."""
 
     summary_names: ClassVar[tuple[str, ...]] = (
-        "before",
-        "after",
-        "random",
-        "mean",
-        "damage",
-        "damage_random",
-        "decodable_before",
-        "decodable_after",
+        *("before", "after", "random", "mean"),
+        *("damage", "damage_random", "decodable_before", "decodable_after"),
     )
 
     def measure(self, setting: Setting, network: Network) -> Measured:
@@ -162,7 +139,11 @@ class Erasure(Measurement):
             site: leace(splits.fit[site], splits.fit["vector"], self.floors, setting.config.seeds.support)
             for site in splits.sites
         }
-        run = self._run(setting, network, erasers, self._rows(setting, splits))
+        rows = splits.test_rows
+        if self.region == "trained":
+            rows = setting.regions.require("trained", self.combinations)
+        # The number of tasks of two combinations differs by at most one.
+        run = self._run(setting, network, erasers, np.resize(rows, (self.tasks, rows.shape[1])))
         headline = setting.config.family.headline
 
         def score(name: str, eraser: int | None = None) -> float:
@@ -177,10 +158,7 @@ class Erasure(Measurement):
             before, after, mean = score("before"), score(site, 0), score(f"{site}/mean")
             random = float(np.mean([score(site, number) for number in range(1, len(several))]))
             most = before - mean
-            record = {
-                "site": site,
-                "trivial": splits.trivial(site),
-                "rank": several[0].down.shape[1],
+            numbers = {
                 "before": before,
                 "after": after,
                 "random": random,
@@ -190,17 +168,9 @@ class Erasure(Measurement):
                 "decodable_before": decodable(splits, site, None),
                 "decodable_after": decodable(splits, site, several[0]),
             }
-            records.append(record)
-        labels = ("site", "trivial", "rank")
-        summary = {name: value for name, value in records[-1].items() if name not in labels}
-        return Measured.from_records(summary, records)
-
-    def _rows(self, setting: Setting, splits: ProbeSplits) -> Int[np.ndarray, "n slots"]:
-        rows = splits.test_rows
-        if self.region == "trained":
-            rows = setting.regions.require("trained", self.combinations)
-        # The number of tasks of two combinations differs by at most one.
-        return np.resize(rows, (self.tasks, rows.shape[1]))
+            labels = {"site": site, "trivial": splits.trivial(site), "rank": several[0].down.shape[1]}
+            records.append(labels | numbers)
+        return Measured.from_records({name: records[-1][name] for name in self.summary_names}, records)
 
     def _run(
         self, setting: Setting, network: Network, erasers: dict[str, list[Eraser]], rows: Int[np.ndarray, "n slots"]

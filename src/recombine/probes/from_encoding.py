@@ -161,15 +161,10 @@ class FromEncoding(Measurement):
 def decode(
     distances: dict[str, Float[np.ndarray, "task draw candidate _"] | np.ndarray], samples: int, percent: float
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Decide which tasks are recovered.
+    """Which tasks are recovered, the share of wrong inputs of each, and epsilon.
 
-    Args:
-        distances: Squared distances by task, draw of coefficients, candidate (the true combination first) and input.
-        samples: The number of inputs for decoding; the others measure the share of wrong inputs.
-        percent: The percentage of candidates that may be nearer to the truth than twice epsilon.
-
-    Returns:
-        Which tasks are recovered, the share of wrong inputs of each, and epsilon.
+    Distances are squared: by task, draw of coefficients, candidate (the true combination first) and input. The first
+    `samples` inputs are for decoding, the others for the share of wrong inputs.
     """
     model, truth = (np.asarray(distances[name], np.float64) for name in ("model", "truth"))
     total = model[..., :samples].sum(-1)

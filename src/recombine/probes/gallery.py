@@ -44,8 +44,7 @@ class PaintTask:
         # In one call, so that the checker is compiled once.
         every = jnp.stack([drawn, batch.targets, noised])
         whole = jax.vmap(self.family.score, in_axes=(None, 0))(batch, every)["whole"]
-        names = ("drawn", "real", "noised")
-        right = {f"{name} whole": value for name, value in zip(names, whole, strict=True)}
+        right = dict(zip(("drawn whole", "real whole", "noised whole"), whole, strict=True))
         return {"drawn": drawn[0], "real": batch.targets[0]} | right
 
 
@@ -77,14 +76,8 @@ class Gallery(Measurement):
     """The number of training-like images to search for the nearest, spread evenly over trained combinations."""
 
     summary_names: ClassVar[tuple[str, ...]] = (
-        "checker_error",
-        "checker_error_noised",
-        "copied_right",
-        "copied_wrong",
-        "away_trained",
-        "away_held_out",
-        "away_real_trained",
-        "away_real_held_out",
+        *("checker_error", "checker_error_noised", "copied_right", "copied_wrong"),
+        *("away_trained", "away_held_out", "away_real_trained", "away_real_held_out"),
     )
 
     def measure(self, setting: Setting, network: Network) -> Measured:
@@ -102,20 +95,23 @@ class Gallery(Measurement):
             "rest": regions.rows("rest", number),
         }
         by_region = {name: rows for name, rows in by_region.items() if len(rows)}
-        paint = PaintTask(config.family, config.objective)
-        parts = []
-        for name, some in by_region.items():
-            tasks = np.repeat(some, self.draws, axis=0)
-            parts.append(over_tasks(paint, setting, network, tasks, Stream.TEST, f"gallery {name}", at_once(setting)))
+        paint, batch = PaintTask(config.family, config.objective), at_once(setting)
+        tasks = {name: np.repeat(some, self.draws, axis=0) for name, some in by_region.items()}
+        parts = [
+            over_tasks(paint, setting, network, some, Stream.TEST, f"gallery {name}", batch)
+            for name, some in tasks.items()
+        ]
         painted = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        rows = np.repeat(np.concatenate([*by_region.values()]), self.draws, axis=0)
-        where = np.repeat([*by_region], [self.draws * len(some) for some in by_region.values()])
-        training = self._training(setting, by_region["trained"])
+        rows = np.concatenate([*tasks.values()])
+        where = np.repeat([*tasks], [len(some) for some in tasks.values()])
+        # New images of trained combinations, rendered as in training.
+        trained = by_region["trained"]
+        rendered = np.repeat(trained, max(1, self.training_images // len(trained)), axis=0)
+        training = over_tasks(RenderTask(), setting, None, rendered, Stream.PROBE, "gallery training")["real"]
         near, away = nearest(painted["drawn"], training)
         _, usual = nearest(painted["real"], training)
-        summary = _summary(painted, where, away, usual)
         return Measured(
-            summary,
+            _summary(painted, where, away, usual),
             {
                 "combination": [config.space.name(row) for row in rows],
                 "constituents": [list(config.space.constituents(row)) for row in rows],
@@ -131,24 +127,11 @@ class Gallery(Measurement):
             },
         )
 
-    def _training(self, setting: Setting, trained: Int[np.ndarray, "n slots"]) -> Float[np.ndarray, "image pixel"]:
-        """New images of trained combinations, rendered as in training."""
-        rows = np.repeat(trained, max(1, self.training_images // len(trained)), axis=0)
-        return over_tasks(RenderTask(), setting, None, rows, Stream.PROBE, "gallery training")["real"]
-
 
 def nearest(
     images: Float[np.ndarray, "n pixel"], among: Float[np.ndarray, "m pixel"]
 ) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Find the nearest of some images for each of others.
-
-    Args:
-        images: The images to find neighbours of.
-        among: The images to search.
-
-    Returns:
-        The index of the nearest image, and its distance: the root mean square over pixels.
-    """
+    """The index of the nearest of some images for each image, and its distance: the root mean square over pixels."""
     images, among = np.asarray(images, np.float64), np.asarray(among, np.float64)
     squares = (images**2).sum(1)[:, None] + (among**2).sum(1) - 2 * images @ among.T
     near = squares.argmin(1)

@@ -21,14 +21,9 @@ Allowed = Callable[[Int[np.ndarray, "n slots"]], Bool[np.ndarray, " n"]]
 def replacements(
     space: Space, rows: Int[np.ndarray, "n slots"], each: int, seed: int, allowed: Allowed | None = None
 ) -> tuple[Int[np.ndarray, " m"], Int[np.ndarray, "m 2"]]:
-    """Find combinations that differ from given ones in one constituent.
+    """Find combinations that differ from given ones in one constituent, at most `each` per combination.
 
-    Args:
-        space: The space of combinations.
-        rows: The combinations to change.
-        each: The largest number of replacements per combination.
-        seed: The seed of their random order. At most `MAX_TRIES` replacements of a combination are tried.
-        allowed: Tells which of the new combinations count; all by default.
+    They are tried in a random order, at most `MAX_TRIES` per combination. `allowed` tells which new combinations count.
 
     Returns:
         The index of each replacement's combination in `rows`, and the replacements: slot and new constituent.

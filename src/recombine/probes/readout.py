@@ -59,14 +59,8 @@ def read_errors(
 ) -> Float[np.ndarray, " combination"]:
     """The error on each combination of a probe that was fitted on the other half of the combinations.
 
-    Args:
-        test: Activations on combinations in random order, each with the same number of tasks in consecutive rows.
-        validation: Activations to choose the probe's strength on.
-        site: The site to read.
-        number: The number of combinations in `test`.
-
-    Returns:
-        The mean squared error of each combination, as a share of the variance over all combinations.
+    It is the mean squared error as a share of the variance over all combinations. The `number` combinations of `test`
+    are in random order, each with the same number of tasks in consecutive rows.
     """
     draws = len(test["vector"]) // number
     half = np.repeat(np.arange(number) % 2, draws)
@@ -88,13 +82,6 @@ def before_training(setting: Setting, rows: Int[np.ndarray, "n slots"]) -> dict[
     (with a single constituent: with that one). `distance`: the number of constituents to change to reach a trained
     combination. `size`: the number of training combinations. `pairs_covered`, `triples_covered`: the share of all pairs and
     triples of the space that occur. `smallest_eigenvalue`: that of E[z z'].
-
-    Args:
-        setting: The run.
-        rows: The combinations.
-
-    Returns:
-        One array per property.
     """
     support, moment = setting.support, setting.regions.moment
     width = len(moment)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int
+from jaxtyping import Array
 from pydantic import PositiveInt
 
 from recombine.errors import BadInput
@@ -15,11 +15,9 @@ from recombine.families.base import Batch, Family
 from recombine.models.base import Network
 from recombine.probes.activations import SIDES, held_out_sides
 from recombine.probes.base import Measured, Measurement
-from recombine.probes.decodability import STRENGTHS
-from recombine.probes.ridge import RidgePath
+from recombine.probes.ridge import STRENGTHS, RidgePath
 from recombine.probes.tasks import over_tasks
-from recombine.training.config import RunConfig
-from recombine.training.prepare import Setting
+from recombine.training import RunConfig, Setting
 from recombine.training.program import draw_examples
 from recombine.training.streams import Stream
 
@@ -66,19 +64,16 @@ class Refit(Measurement):
                 fix="use a family of numbers, such as hyperteacher or sprites",
             )
         sides = held_out_sides(setting, self.combinations, MIN_COMBINATIONS, "a readout")
-        rows = dict(zip(SIDES, sides, strict=True))
+        tasks = {side: np.repeat(rows, self.draws, axis=0) for side, rows in zip(SIDES, sides, strict=True)}
         summary: dict[str, float] = {}
         for suffix, model in (("", network), ("_untrained", setting.network())):
-            traced = {side: self._traced(setting, model, some, side) for side, some in rows.items()}
-            metrics = refitted(config.family, traced["test"], traced["validation"], self.draws)
+            test, validation = (
+                over_tasks(DeepestTask(), setting, model, some, Stream.PROBE, f"refit {side}")
+                for side, some in tasks.items()
+            )
+            metrics = refitted(config.family, test, validation, self.draws)
             summary |= {f"refit_{name}{suffix}": value for name, value in metrics.items()}
         return Measured(summary, {"metric": list(summary), "value": list(summary.values())})
-
-    def _traced(
-        self, setting: Setting, network: Network, rows: Int[np.ndarray, "n slots"], side: str
-    ) -> dict[str, np.ndarray]:
-        tasks = np.repeat(rows, self.draws, axis=0)
-        return over_tasks(DeepestTask(), setting, network, tasks, Stream.PROBE, f"refit {side}")
 
 
 def refitted(
@@ -100,11 +95,6 @@ def refitted(
         predictions[scored] = ridge.predict(test["site"][scored], min(STRENGTHS, key=error))
     # All are scored as examples of one task, because a single example has no variance.
     examples = {name: jnp.asarray(values) for name, values in test.items() if name != "site"}
-    batch = Batch(
-        inputs=jnp.zeros((len(predictions), family.input_size)),
-        targets=examples["targets"],
-        mask=examples["mask"],
-        labels=examples.get("labels"),
-    )
+    batch = Batch(inputs=jnp.zeros((len(predictions), family.input_size)), **examples)
     scores = family.score(batch, jnp.asarray(predictions, jnp.float32))
     return family.metrics({name: np.asarray(value)[None] for name, value in scores.items()})

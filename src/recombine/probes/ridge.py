@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+STRENGTHS = tuple(10.0**power for power in range(-4, 5))
+"""The strengths to choose from on validation combinations."""
+
 
 class RidgePath:
     """Ridge regression of `targets` on `features`: minimises |y - Xw - b|^2 + strength |w|^2.

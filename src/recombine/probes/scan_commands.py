@@ -14,8 +14,7 @@ from recombine.probes.base import Measured, Measurement
 from recombine.probes.scores import ScoreTask
 from recombine.probes.tasks import at_once, over_tasks
 from recombine.spaces.scan import language
-from recombine.training.config import RunConfig
-from recombine.training.prepare import Setting
+from recombine.training import RunConfig, Setting
 from recombine.training.streams import Stream
 
 
@@ -27,7 +26,10 @@ class ScanCommands(Measurement):
     """The commands, in words."""
 
     def summary_columns(self, config: RunConfig) -> frozenset[str]:
-        return frozenset(f"right_{command.replace(' ', '_')}" for command in self.commands)
+        return frozenset(self._names())
+
+    def _names(self) -> list[str]:
+        return [f"right_{command.replace(' ', '_')}" for command in self.commands]
 
     def measure(self, setting: Setting, network: Network) -> Measured:
         family = setting.config.family
@@ -39,9 +41,4 @@ class ScanCommands(Measurement):
         compute = ScoreTask(family, setting.config.objective, 1)
         # The batch size of `scores`, so that both share one compiled program.
         scores = over_tasks(compute, setting, network, rows, Stream.TEST, "commands", at_once(setting))
-        right = scores["whole"].astype(float)
-        summary = {
-            f"right_{command.replace(' ', '_')}": float(value)
-            for command, value in zip(self.commands, right, strict=True)
-        }
-        return Measured(summary, {})
+        return Measured(dict(zip(self._names(), scores["whole"].astype(float).tolist(), strict=True)), {})

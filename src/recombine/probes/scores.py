@@ -16,8 +16,7 @@ from recombine.objectives.base import Objective
 from recombine.probes.base import Measured, Measurement
 from recombine.probes.tasks import at_once, over_tasks
 from recombine.supports.regions import STRATA, stratum
-from recombine.training.config import RunConfig
-from recombine.training.prepare import Setting
+from recombine.training import RunConfig, Setting
 from recombine.training.program import draw_examples, score_tasks
 from recombine.training.streams import Stream
 
@@ -78,21 +77,18 @@ class Scores(Measurement):
         return frozenset(f"{metric}_{name}" for metric in ("score", *metrics) for name in where)
 
     def measure(self, setting: Setting, network: Network) -> Measured:
-        config = setting.config
-        by_region = self.rows(setting)
-        region = np.repeat(list(by_region), [len(rows) for rows in by_region.values()])
-        rows = np.concatenate(list(by_region.values()))
-        tasks, names = np.repeat(rows, self.draws, axis=0), np.repeat(region, self.draws)
+        config, batch = setting.config, at_once(setting)
+        rows = {region: some for region, some in self.rows(setting).items() if len(some)}
+        by_region = {region: np.repeat(some, self.draws, axis=0) for region, some in rows.items()}
+        tasks = np.concatenate([*by_region.values()])
+        names = np.repeat([*by_region], [len(some) for some in by_region.values()])
         compute = ScoreTask(config.family, config.objective, self.samples)
         parts = [
-            over_tasks(
-                compute, setting, network, np.repeat(some, self.draws, axis=0), Stream.TEST, name, at_once(setting)
-            )
-            for name, some in by_region.items()
-            if len(some)
+            over_tasks(compute, setting, network, some, Stream.TEST, region, batch)
+            for region, some in by_region.items()
         ]
         scores = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        layer = np.repeat(stratum(rows, setting.regions.moment), self.draws)
+        layer = stratum(tasks, setting.regions.moment)
 
         summary: dict[str, float] = {}
         chosen = {"in": names == "trained", "held_out": names == "held_out"}
@@ -104,7 +100,7 @@ class Scores(Measurement):
         columns: dict[str, list[Any]] = {
             "combination": [config.space.name(row) for row in tasks],
             "constituents": [list(config.space.constituents(row)) for row in tasks],
-            "draw": np.tile(np.arange(self.draws), len(rows)).tolist(),
+            "draw": np.tile(np.arange(self.draws), len(tasks) // self.draws).tolist(),
             "region": names.tolist(),
             "stratum": layer.tolist(),
         }

@@ -55,33 +55,30 @@ class SupError(Measurement):
     """The number of examples of each task."""
 
     summary_names: ClassVar[tuple[str, ...]] = (
-        "sup_error",
-        "rms_error",
-        "sup_error_in",
-        "sup_error_held_out",
-        "neurons",
-        "weights",
+        *("sup_error", "rms_error", "sup_error_in", "sup_error_held_out"),
+        *("neurons", "weights"),
     )
 
     def measure(self, setting: Setting, network: Network) -> Measured:
         config = setting.config
         if config.family.targets != "numbers":
             raise BadInput(
-                f"sup-error measures distances; the targets of the family {config.family.kind!r} are "
-                f"{config.family.targets}.",
+                f"sup-error measures distances; the targets of {config.family.kind!r} are {config.family.targets}.",
                 fix="measure scores instead",
             )
         widths = site_widths(network, setting)
         batch = int(np.clip(MAX_ACTIVATIONS // (self.samples * max(widths)), 1, BATCH))
         compute = ErrorTask(config.objective, self.samples)
-        regions = {"trained": None, "held_out": "test"}
-        rows, errors = {}, {}
-        for region, side in regions.items():
-            some = setting.regions.require(region, self.tasks, side)  # type: ignore[arg-type]
-            rows[region] = np.resize(some, (self.tasks, some.shape[1]))
+        regions = {
+            "trained": setting.regions.require("trained", self.tasks),
+            "held_out": setting.regions.require("held_out", self.tasks, "test"),
+        }
+        rows = {region: np.resize(some, (self.tasks, some.shape[1])) for region, some in regions.items()}
+        errors = {
             # A separate name, so that the tasks differ from those of `scores`.
-            name = f"sup-error {region}"
-            errors[region] = over_tasks(compute, setting, network, rows[region], Stream.TEST, name, batch=batch)
+            region: over_tasks(compute, setting, network, some, Stream.TEST, f"sup-error {region}", batch)
+            for region, some in rows.items()
+        }
         sup = {region: values["sup_error"] for region, values in errors.items()}
         rms = np.concatenate([values["rms_error"] for values in errors.values()])
         every = np.concatenate(list(rows.values()))

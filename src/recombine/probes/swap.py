@@ -14,10 +14,10 @@ from pydantic import PositiveInt
 from recombine.errors import BadInput
 from recombine.families.base import Batch, Family
 from recombine.models.base import Edit, Network
-from recombine.probes.activations import InterventionRegion, ProbeSplits, fit_probe, probe_splits
+from recombine.probes.activations import EditRegion, ProbeSplits, fit_probe, probe_splits
 from recombine.probes.base import Measured, Measurement
 from recombine.probes.decodability import control_targets
-from recombine.probes.neighbours import replaced_rows, replaced_task, replacements
+from recombine.probes.neighbours import Allowed, replaced_rows, replaced_task, replacements
 from recombine.probes.ridge import mean_r2
 from recombine.probes.tasks import over_tasks
 from recombine.spaces.base import Space
@@ -30,6 +30,10 @@ SHRINKAGE = 1e-4
 
 CALL = 256
 """Pairs in one compiled call."""
+
+ProbeWeights = Float[np.ndarray, "d width"]
+Pairs = Int[np.ndarray, "_ columns"]
+"""Rows for `SwapTask`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,18 +61,18 @@ class SwapTask:
         after, donors = network.trace(other_code, batch.inputs)
         change = other.vector - task.vector
 
+        def edited(edit: Edit) -> Array:
+            return network.trace(code, batch.inputs, edit)[0]
+
         def far(outputs: Array) -> Array:
             return jnp.sum(batch.mask[:, None] * (self._answer(outputs) - self._answer(after)) ** 2)
 
         arrays = {"change": change, "gap": far(before)}
         arrays |= self._scores("before", wanted, before) | self._scores("own", wanted, after)
         for site, edits in maps.items():
-            runs = jax.vmap(lambda edit, at=site: network.trace(code, batch.inputs, shifted(at, edit @ change))[0])(
-                edits
-            )
-            patched = network.trace(code, batch.inputs, patch(site, donors[site]))[0]
-            step = jnp.mean(donors[site] - trace[site], axis=0)
-            stepped = network.trace(code, batch.inputs, shifted(site, step))[0]
+            runs = jax.vmap(lambda edit, at=site: edited(shifted(at, edit @ change)))(edits)
+            patched = edited(patch(site, donors[site]))
+            stepped = edited(shifted(site, jnp.mean(donors[site] - trace[site], axis=0)))
             arrays |= {f"{site}/far": jax.vmap(far)(runs)}
             arrays |= {f"{site}/patched": far(patched), f"{site}/stepped": far(stepped)}
             arrays |= {f"{site}/values": trace[site][0]} | self._scores(site, wanted, runs[0])
@@ -121,7 +125,7 @@ class Swap(Measurement):
     """
 
     kind: Literal["swap"] = "swap"
-    region: InterventionRegion = "held_out"
+    region: EditRegion = "held_out"
     """The combinations of both tasks of a pair: held-out or trained. Probes are fitted on neither."""
     combinations: PositiveInt = 512
     """The largest number of held-out combinations of each side."""
@@ -144,9 +148,8 @@ class Swap(Measurement):
         test = self._run(setting, network, maps, pairs, "swap test")
         choice = self._run(setting, network, maps, self._choice_pairs(setting, splits, pairs), "swap choice")
         headline = setting.config.family.headline
-        records = []
-        for site in splits.sites:
-            record = {
+        records = [
+            {
                 "site": site,
                 "trivial": splits.trivial(site),
                 "decodable": fitted[site][1],
@@ -158,7 +161,8 @@ class Swap(Measurement):
                 "validation_efficacy": efficacies(choice, site)["efficacy"],
                 "n": len(test["gap"]),
             }
-            records.append(record)
+            for site in splits.sites
+        ]
         # The best layer is chosen on validation combinations, among those that are not trivial.
         candidates = [record for record in records if not record["trivial"]] or records
         best = max(candidates, key=lambda record: record["validation_efficacy"])
@@ -176,30 +180,18 @@ class Swap(Measurement):
         maps = shift_maps(splits.fit[site], probe.weights, probe.extra_weights, self.floors, seed)
         return maps, mean_r2(splits.test["vector"], probe.predict(splits.test[site]))
 
-    def _test_pairs(self, setting: Setting, splits: ProbeSplits) -> Int[np.ndarray, "n columns"]:
+    def _test_pairs(self, setting: Setting, splits: ProbeSplits) -> Pairs:
         if self.region == "trained":
             rows = setting.regions.require("trained", self.combinations)
             return self._pairs(setting, rows, setting.support.contains, self.pairs)
+        return self._pairs(setting, splits.test_rows, unseen(setting, splits.seen), self.pairs)
 
-        def unused(rows: np.ndarray) -> np.ndarray:
-            return ~setting.support.contains(rows) & ~splits.seen.contains(rows)
-
-        return self._pairs(setting, splits.test_rows, unused, self.pairs)
-
-    def _choice_pairs(
-        self, setting: Setting, splits: ProbeSplits, test: Int[np.ndarray, "m columns"]
-    ) -> Int[np.ndarray, "n columns"]:
+    def _choice_pairs(self, setting: Setting, splits: ProbeSplits, test: Pairs) -> Pairs:
         rows, ways = test[:, :-2], test[:, -2:]
         scored = RowSet(np.concatenate([rows, replaced_rows(rows, ways)]))
+        return self._pairs(setting, splits.validation_rows, unseen(setting, scored), min(self.pairs, CALL))
 
-        def unscored(rows: np.ndarray) -> np.ndarray:
-            return ~setting.support.contains(rows) & ~scored.contains(rows)
-
-        return self._pairs(setting, splits.validation_rows, unscored, min(self.pairs, CALL))
-
-    def _pairs(
-        self, setting: Setting, rows: Int[np.ndarray, "n slots"], allowed: Any, number: int
-    ) -> Int[np.ndarray, "m columns"]:
+    def _pairs(self, setting: Setting, rows: Int[np.ndarray, "n slots"], allowed: Allowed, number: int) -> Pairs:
         """Pairs of tasks as rows for `SwapTask`, the same number of each combination where possible."""
         each = -(-number // len(rows))
         owner, ways = replacements(setting.config.space, rows, each, setting.config.seeds.support, allowed)
@@ -211,39 +203,25 @@ class Swap(Measurement):
         return np.concatenate([rows[owner], ways], axis=1).astype(np.int32)[:number]
 
     def _run(
-        self,
-        setting: Setting,
-        network: Network,
-        maps: dict[str, np.ndarray],
-        pairs: Int[np.ndarray, "n columns"],
-        region: str,
+        self, setting: Setting, network: Network, maps: dict[str, np.ndarray], pairs: Pairs, region: str
     ) -> dict[str, np.ndarray]:
         compute = SwapTask(setting.config.space, setting.config.family, self.samples)
         dynamic = network, {site: jnp.asarray(edits, jnp.float32) for site, edits in maps.items()}
         return over_tasks(compute, setting, dynamic, pairs, Stream.PROBE, region, CALL)
 
 
+def unseen(setting: Setting, used: RowSet) -> Allowed:
+    """Tells which combinations were neither trained on nor used."""
+    return lambda rows: ~setting.support.contains(rows) & ~used.contains(rows)
+
+
 def shift_maps(
-    features: Float[np.ndarray, "n d"],
-    weights: Float[np.ndarray, "d width"],
-    control: Float[np.ndarray, "d width"],
-    floors: int,
-    seed: int,
+    features: Float[np.ndarray, "n d"], weights: ProbeWeights, control: ProbeWeights, floors: int, seed: int
 ) -> Float[np.ndarray, "edit d width"]:
     """Linear maps from a change of z to a change of h: by the probe, by the control task's probe, then random ones.
 
     With R the root of S and G = W' S W, all of them are R Q G^(-1/2), where Q has orthonormal columns: those of the
     whitened probe (this is S W G^-1), of the whitened control probe, or random ones. So all edits have the same length.
-
-    Args:
-        features: The activations of the site.
-        weights: The probe's weights W.
-        control: The weights of the control task's probe.
-        floors: The number of random maps.
-        seed: The seed of the random maps.
-
-    Returns:
-        The maps, stacked.
     """
     rng = np.random.default_rng([seed, 2])
     covariance = np.atleast_2d(np.cov(np.asarray(features, np.float64), rowvar=False))
@@ -256,13 +234,9 @@ def shift_maps(
     inverse = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 1e-6 * lengths.max())
     scale = axes.T * inverse @ axes
     bases = [root @ weights, root @ control, *(rng.normal(size=weights.shape) for _ in range(floors))]
-    return np.stack([root @ _orthonormal(base) @ scale for base in bases])
-
-
-def _orthonormal(base: Float[np.ndarray, "d width"]) -> Float[np.ndarray, "d width"]:
-    """The nearest matrix with orthonormal columns."""
-    left, _, right = np.linalg.svd(base, full_matrices=False)
-    return left @ right
+    # Left times right is the nearest matrix with orthonormal columns.
+    decomposed = (np.linalg.svd(base, full_matrices=False) for base in bases)
+    return np.stack([root @ (left @ right) @ scale for left, _, right in decomposed])
 
 
 def efficacies(run: dict[str, np.ndarray], site: str) -> dict[str, float]:
@@ -281,9 +255,7 @@ def statistics(run: dict[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
     return {key.removeprefix(prefix): values for key, values in run.items() if key.startswith(prefix)}
 
 
-def specificity(
-    splits: ProbeSplits, site: str, edit: Float[np.ndarray, "d width"], run: dict[str, np.ndarray]
-) -> dict[str, float]:
+def specificity(splits: ProbeSplits, site: str, edit: ProbeWeights, run: dict[str, np.ndarray]) -> dict[str, float]:
     """How a probe that was not used for the edit sees it: other constituents stay, swapped ones move."""
     referee = fit_probe(splits.referee, splits.validation, site)
     change = np.asarray(run["change"], np.float64)

@@ -30,10 +30,7 @@ TOKEN_BATCH = 256
 
 @dataclasses.dataclass(frozen=True)
 class AnswerTask:
-    """The answer that a network generates to one task (`answer`), and the target. Without an objective only the target.
-
-    Hashable, so that runs with equal parts share one compiled program.
-    """
+    """The answer that a network generates to one task, and the target. Without an objective only the target."""
 
     objective: Objective | None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 from typing import ClassVar, Literal
 
+import jax
 import optax
 from jaxtyping import Array, Float
 from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
@@ -13,6 +14,11 @@ from recombine.component import Component
 
 PER_RUN = frozenset({"learning_rate", "steps"})
 """Fields that are arguments of the compiled program, so that runs with different values share it."""
+
+
+def matrices(weights: optax.Params) -> optax.Params:
+    """Which weights are matrices: only these decay."""
+    return jax.tree.map(lambda weight: weight.ndim > 1, weights)
 
 
 class Recipe(Component, abc.ABC):

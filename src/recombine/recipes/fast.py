@@ -12,7 +12,7 @@ import optax.contrib
 from jaxtyping import Array, Float
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from recombine.recipes.base import Recipe
+from recombine.recipes.base import Recipe, matrices
 
 COEFFICIENTS = (
     (8.28721201814563, -23.595886519098837, 17.300387312530933),
@@ -48,18 +48,10 @@ def _dimensions(weights: optax.Params) -> optax.Params:
     )
 
 
-def _matrices(weights: optax.Params) -> optax.Params:
-    return jax.tree.map(lambda weight: weight.ndim > 1, weights)
-
-
 def block_muon(block: int, iterations: int) -> optax.GradientTransformation:
-    """Muon at unit learning rate that orthogonalises each matrix in blocks of its units.
+    """Muon at unit learning rate that orthogonalises each matrix in blocks of at most `block` of its units.
 
-    An n x n matrix costs n^3 per iteration, its blocks n^2 x block. Blocks train as well per step.
-
-    Args:
-        block: The most units of a block.
-        iterations: Newton-Schulz iterations.
+    An n x n matrix costs n^3 per Newton-Schulz iteration, its blocks n^2 x block. Blocks train as well per step.
     """
     muon = optax.contrib.muon(
         1.0, ns_coeffs=COEFFICIENTS[:iterations], ns_steps=iterations, muon_weight_dimension_numbers=_dimensions
@@ -97,7 +89,7 @@ class Fast(Recipe):
         if not self.weight_decay:
             return muon
         # Muon's updates already have a negative sign, so the decay needs one too.
-        return optax.chain(muon, optax.add_decayed_weights(-self.weight_decay, mask=_matrices))
+        return optax.chain(muon, optax.add_decayed_weights(-self.weight_decay, mask=matrices))
 
     def schedule(self, done: Float[Array, ""]) -> Float[Array, ""]:
         return 1 - done

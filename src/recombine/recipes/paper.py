@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-import jax
 import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from recombine.recipes.base import Recipe
+from recombine.recipes.base import Recipe, matrices
 
 
 class Paper(Recipe):
@@ -25,11 +24,7 @@ class Paper(Recipe):
     """Weight decay of matrices."""
 
     def optimiser(self) -> optax.GradientTransformation:
-        return optax.adamw(
-            1.0,
-            weight_decay=self.weight_decay,
-            mask=lambda weights: jax.tree.map(lambda weight: weight.ndim > 1, weights),
-        )
+        return optax.adamw(1.0, weight_decay=self.weight_decay, mask=matrices)
 
     def schedule(self, done: Float[Array, ""]) -> Float[Array, ""]:
         return jnp.ones_like(done)

@@ -26,13 +26,7 @@ metadata in any order, and equal runs must give equal files."""
 
 
 def save_tree(path: Path, tree: PyTree, note: dict[str, Any] | None = None) -> None:
-    """Write the arrays of a pytree atomically.
-
-    Args:
-        path: The file.
-        tree: The pytree. Its arrays are named by their position in the tree.
-        note: Plain values to store beside the arrays.
-    """
+    """Write the arrays of a pytree, named by their position in it, and a note of plain values; atomically."""
     named, _ = jax.tree_util.tree_flatten_with_path(eqx.filter(tree, eqx.is_array))
     # Not np.ascontiguousarray, which would give a scalar an axis.
     arrays = {jax.tree_util.keystr(position): np.asarray(leaf, order="C") for position, leaf in named}
@@ -50,14 +44,9 @@ def save_tree(path: Path, tree: PyTree, note: dict[str, Any] | None = None) -> N
 
 
 def load_tree(path: Path, like: Tree) -> tuple[Tree, dict[str, Any]]:
-    """Read a pytree.
+    """Read a pytree and its note. A file that does not fit, or is damaged, raises `StoreError`.
 
-    Args:
-        path: The file.
-        like: A pytree with the same structure, shapes and types, of arrays or of `jax.ShapeDtypeStruct`.
-
-    Returns:
-        The pytree and the note. A file that does not fit, or is damaged, raises `StoreError`.
+    `like` has the same structure, shapes and types: arrays or `jax.ShapeDtypeStruct`.
     """
     arrays, static = eqx.partition(like, lambda leaf: eqx.is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct))
     named, structure = jax.tree_util.tree_flatten_with_path(arrays)

@@ -21,13 +21,10 @@ NOTICE_SECONDS = 1.0
 
 
 def use_compile_cache() -> Path:
-    """Keep compiled programs on disk, so that the next process compiles nothing.
+    """Keep compiled programs on disk, so that the next process compiles nothing. Returns the folder.
 
-    They are kept in `~/.cache/recombine/jax` (`$XDG_CACHE_HOME` where it is set). A folder that the user chose, by
-    `JAX_COMPILATION_CACHE_DIR` or in JAX's configuration, stays in use.
-
-    Returns:
-        The folder in use.
+    It is `~/.cache/recombine/jax` (`$XDG_CACHE_HOME` where it is set), or the folder that the user chose by
+    `JAX_COMPILATION_CACHE_DIR` or in JAX's configuration.
     """
     chosen = os.environ.get("JAX_COMPILATION_CACHE_DIR") or jax.config.values.get("jax_compilation_cache_dir")
     if chosen:
@@ -59,15 +56,13 @@ def compile_notice() -> Callable[[], None] | None:
 def compile_lowered(lowered: Any, notice: Callable[[], None] | None = None) -> Any:
     """Compile a lowered program; call `notice` if this takes longer than loading it from disk would."""
     log.info("compiling a program")
-    timer = Timer(NOTICE_SECONDS, notice) if notice is not None else None
-    if timer is not None:
-        timer.daemon = True
-        timer.start()
+    timer = Timer(NOTICE_SECONDS, notice or (lambda: None))
+    timer.daemon = True
+    timer.start()
     try:
         return lowered.compile()
     finally:
-        if timer is not None:
-            timer.cancel()
+        timer.cancel()
 
 
 def compiler_options() -> dict[str, int]:

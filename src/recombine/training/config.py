@@ -9,21 +9,14 @@ from typing import Annotated, Any
 from pydantic import Field, PositiveInt, ValidationError, model_validator
 
 from recombine.component import Component, Configuration, field, resolve
-from recombine.encodings.base import Encoding
-from recombine.encodings.identity import Identity
+from recombine.encodings import Encoding, Identity
 from recombine.errors import BadInput
-from recombine.families.base import Family
-from recombine.families.hyperteacher import Hyperteacher
-from recombine.models.base import Model
-from recombine.models.mlp import MLP
-from recombine.objectives.base import Objective
-from recombine.objectives.regression import Regression
-from recombine.recipes.base import Recipe
-from recombine.recipes.fast import Fast
-from recombine.spaces.base import Space
-from recombine.spaces.subset import SubsetSpace
-from recombine.supports.base import SupportKind
-from recombine.supports.random import Random
+from recombine.families import Family, Hyperteacher
+from recombine.models import MLP, Model
+from recombine.objectives import Objective, Regression
+from recombine.recipes import Fast, Recipe
+from recombine.spaces import Space, SubsetSpace
+from recombine.supports import Random, SupportKind
 
 FORMAT = 1
 """Raise it when the meaning of a run changes (streams, hashing): older runs then no longer count."""

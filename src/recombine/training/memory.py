@@ -60,7 +60,9 @@ def available_memory() -> int | None:
     stats = device.memory_stats() if device.platform != "cpu" else None
     if stats and "bytes_limit" in stats:
         return max(0, stats["bytes_limit"] - stats.get("bytes_in_use", 0))
-    bounds = [*_machine(), *_groups(), *_limits()]
+    machine, bounds = _numbers("/proc/meminfo"), [*_groups(), *_limits()]
+    if "MemAvailable" in machine:
+        bounds.append(machine["MemAvailable"] + machine.get("SwapFree", 0))
     return max(0, min(bounds)) if bounds else None
 
 
@@ -73,12 +75,6 @@ def _numbers(path: str | Path) -> dict[str, int]:
             if rest and rest[0].isdigit():
                 numbers[name] = int(rest[0]) * (1024 if rest[-1] == "kB" else 1)
     return numbers
-
-
-def _machine() -> Iterator[int]:
-    memory = _numbers("/proc/meminfo")
-    if "MemAvailable" in memory:
-        yield memory["MemAvailable"] + memory.get("SwapFree", 0)
 
 
 def _groups() -> Iterator[int]:

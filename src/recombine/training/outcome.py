@@ -62,38 +62,29 @@ class Outcome:
         return measurement.measure(self.setting, self.network)
 
     def _title(self) -> str:
-        return f"run {self.config.run_id}: {_ending(self)} in {self.seconds:.1f} s"
+        ending = f"{self.steps:,} steps" + (", target reached" if self.reached else "")
+        if self.failed_at is not None:
+            ending = f"failed at step {self.failed_at}"
+        return f"run {self.config.run_id}: {ending} in {self.seconds:.1f} s"
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """The settings of the run, and its last scores."""
+        rows = setting_rows(self.config)
+        if self.curves:
+            last = self.curves[-1]
+            scores = f"{last['score_in']:.3f} in training, {last['score_held_out']:.3f} held out"
+            rows += [(self.config.family.metric, f"{scores} (validation)"), ("loss", f"{last['loss']:.4g}")]
+        return rows
 
     def __repr__(self) -> str:
-        return f"{self._title()}\n{text_table(run_facts(self))}"
+        return f"{self._title()}\n{text_table(self._facts())}"
 
     def _repr_html_(self) -> str:
-        return _html.card(self._title(), _html.table(("", ""), run_facts(self)))
-
-
-def _ending(outcome: Outcome) -> str:
-    if outcome.failed_at is not None:
-        return f"failed at step {outcome.failed_at}"
-    return f"{outcome.steps:,} steps" + (", target reached" if outcome.reached else "")
-
-
-def run_facts(outcome: Outcome) -> list[tuple[str, str]]:
-    """What `repr` shows of a run: its settings, and its last scores."""
-    rows = setting_rows(outcome.config)
-    if outcome.curves:
-        last = outcome.curves[-1]
-        scores = f"{last['score_in']:.3f} in training, {last['score_held_out']:.3f} held out"
-        rows.append((outcome.config.family.metric, f"{scores} (validation)"))
-        rows.append(("loss", f"{last['loss']:.4g}"))
-    return rows
+        return _html.card(self._title(), _html.table(("", ""), self._facts()))
 
 
 def setting_rows(config: RunConfig) -> list[tuple[str, str]]:
     """The settings of a run, one row each: all components, and the others where they are not the default."""
-    fields = type(config).model_fields
-    return [
-        (name, repr(value))
-        for name in fields
-        if name in config.components() or getattr(config, name) != fields[name].get_default()
-        for value in (getattr(config, name),)
-    ]
+    values = {name: (getattr(config, name), field.get_default()) for name, field in type(config).model_fields.items()}
+    shown = config.components()
+    return [(name, repr(value)) for name, (value, default) in values.items() if name in shown or value != default]

@@ -14,13 +14,11 @@ from jaxtyping import Array, Int
 
 from recombine.encodings.base import Encoder, Encoding
 from recombine.families.base import Family, Teacher
-from recombine.models.base import Model, Network
-from recombine.models.embedded import EmbeddedNetwork
+from recombine.models.base import EmbeddedNetwork, Model, Network
 from recombine.objectives.base import Objective, TrainState
 from recombine.recipes.base import Recipe
 from recombine.spaces.base import Space
-from recombine.supports.base import Support
-from recombine.supports.regions import Regions
+from recombine.supports import Regions, Support
 from recombine.training.compiling import compiled
 from recombine.training.config import RunConfig
 from recombine.training.program import RunArrays, padded_length
@@ -72,14 +70,14 @@ class Setting:
 
     def network_shapes(self) -> Network:
         """The network with shapes in place of arrays, for loading weights."""
-        config = self.config
-        return network_shapes(config.model, config.encoding, config.space, config.family)
+        return network_shapes(*self._parts())
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.config.model, self.config.encoding, self.config.space, self.config.family
 
     def _origin(self) -> tuple[Any, ...]:
         """What the initial weights depend on."""
-        config = self.config
-        parts = config.model, config.encoding, config.space, config.family
-        return *parts, self.teacher, named_key(config.seeds.init, "init")
+        return *self._parts(), self.teacher, named_key(self.config.seeds.init, "init")
 
     @property
     def data_key(self) -> Array:
@@ -122,15 +120,11 @@ def _draw_within(family: Family, space: Space, structure: Any, key: Array) -> Te
 
 
 def first_network(
-    model: Model, encoding: Encoding, space: Space, family: Family, teacher: Teacher, key: Array
+    model: Model, encoding: Encoding, space: Space, family: Family, teacher: Teacher | None, key: Array
 ) -> Network:
     """A network with initial weights: the model's, behind the encoding's embedder if it has one."""
-    features = encoding.features(space, family)
-    network = model.build(teacher, features, family.input_size, family.output_size, key)
-    return _behind_embedder(network, encoding, space, family, key)
-
-
-def _behind_embedder(network: Network, encoding: Encoding, space: Space, family: Family, key: Array) -> Network:
+    sizes = encoding.features(space, family), family.input_size, family.output_size
+    network = model.draw(*sizes, key) if teacher is None else model.build(teacher, *sizes, key)
     embedder = encoding.embedder(space, family, jax.random.fold_in(key, 1))
     return network if embedder is None else EmbeddedNetwork(embedder, network)
 
@@ -143,10 +137,8 @@ def network_shapes(model: Model, encoding: Encoding, space: Space, family: Famil
     """
 
     def build(key: Array) -> Network:
-        if type(model).build is not Model.build:
-            return first_network(model, encoding, space, family, family.draw(space, key), key)
-        sizes = encoding.features(space, family), family.input_size, family.output_size
-        return _behind_embedder(model.draw(*sizes, key), encoding, space, family, key)
+        teacher = None if type(model).build is Model.build else family.draw(space, key)
+        return first_network(model, encoding, space, family, teacher, key)
 
     return eqx.filter_eval_shape(build, jax.random.key(0))
 

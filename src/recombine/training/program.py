@@ -193,7 +193,6 @@ class Program:
         self, state: TrainState, run_arrays: RunArrays, active: Bool[Array, ""]
     ) -> tuple[TrainState, Evaluation]:
         """Train one run for a chunk of steps, then evaluate it. An inactive run does not change, bit for bit."""
-
         arrays, static = eqx.partition(state, eqx.is_array)
         # A loop of known length would have to keep the old weights beside the new ones, to choose between them. In a stack
         # the stack_size that are through wait for the others.
@@ -291,14 +290,9 @@ class Compiler:
         active: Array,
         notice: Callable[[], None] | None = None,
     ) -> Advance:
-        """The compiled `advance` of a stack of runs, ready to be called with such arguments.
+        """The compiled `advance` of a stack of runs, to be called with such arguments. Only their shapes matter here.
 
-        Args:
-            program: The static side of the runs.
-            state: The stacked states; only shapes matter here.
-            run_arrays: The stacked arrays of the runs; only shapes matter here.
-            active: One flag for each run of the stack.
-            notice: Called when compiling takes more than a second.
+        `notice` is called when compiling takes more than a second.
         """
         name = program.identity, signature((state, run_arrays, active))
         if name not in self._compiled:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import TracebackType
+from typing import Any
 
 from recombine.progress import ProgressBar
 from recombine.training.config import RunConfig
@@ -40,10 +40,8 @@ class ProgressDisplay(Progress):
         self._bar.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.__exit__(kind, error, trace)
+    def __exit__(self, *error: Any) -> None:
+        self._bar.__exit__(*error)
 
     def started(self, runs: int, steps: int) -> None:
         self._runs, self._ended, self._done, self._total = runs, 0, 0, steps

@@ -15,18 +15,11 @@ import numpy as np
 from recombine.errors import StoreError
 from recombine.models.base import Network
 from recombine.objectives.base import TrainState
+from recombine.training import memory
 from recombine.training.checkpoint import load_tree, save_tree
 from recombine.training.compiling import compile_notice, use_compile_cache
 from recombine.training.config import RunConfig
-from recombine.training.memory import (
-    MemoryNeed,
-    NotEnoughMemory,
-    available_memory,
-    does_not_fit,
-    fitting_stack_size,
-    is_out_of_memory,
-    memory_need,
-)
+from recombine.training.memory import NotEnoughMemory
 from recombine.training.outcome import Outcome
 from recombine.training.prepare import Setting
 from recombine.training.program import (
@@ -106,7 +99,7 @@ class Trainer:
         self.compiler = compiler or Compiler()
         self.notice = notice
         use_compile_cache()
-        self._need: MemoryNeed | None = None
+        self._need: memory.MemoryNeed | None = None
         """The memory of the current program."""
 
     def train(self, configs: Iterable[RunConfig], stack_size: int | None = None) -> Iterator[Outcome]:
@@ -137,7 +130,9 @@ class Trainer:
                     left_out.append(large.error)
                     del waiting[chosen[0].run_id]
         if left_out:
-            raise _together(left_out)
+            others = f" {len(left_out) - 1} other runs do not fit either; the rest was trained."
+            first = left_out[0]
+            raise NotEnoughMemory(first.message + (others if len(left_out) > 1 else ""), fix=first.fix)
 
     def _stacks(self, program: Program, configs: Sequence[RunConfig]) -> Iterator[Outcome]:
         """Train one stack of runs. Only their weights are in memory."""
@@ -148,9 +143,9 @@ class Trainer:
             for step in sorted({run.step for run in runs}):
                 yield from self._stack(program, [run for run in runs if run.step == step])
         except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error):
+            if not memory.is_out_of_memory(error):
                 raise
-            large = does_not_fit(configs[0], self._need, available_memory())
+            large = memory.does_not_fit(configs[0], self._need, memory.available_memory())
             raise _TooLarge(program.stack_size // 2, large) from error
 
     def _start(self, config: RunConfig) -> _Run:
@@ -223,10 +218,10 @@ class Trainer:
 
     def _check_memory(self, program: Program, config: RunConfig, advance: Callable[..., Any]) -> None:
         """Compare the memory that the program needs with what is available."""
-        self._need, free = memory_need(advance), available_memory()
-        stack_size = fitting_stack_size(program.stack_size, self._need, free)
+        self._need, free = memory.memory_need(advance), memory.available_memory()
+        stack_size = memory.fitting_stack_size(program.stack_size, self._need, free)
         if stack_size < program.stack_size:
-            raise _TooLarge(stack_size, does_not_fit(config, self._need, free))
+            raise _TooLarge(stack_size, memory.does_not_fit(config, self._need, free))
 
     def _record(self, run: _Run, evaluation: Evaluation) -> int:
         """Record the report of a chunk; returns its number of steps."""
@@ -265,12 +260,6 @@ class Trainer:
         path = self._checkpoint(config)
         if path is not None:
             path.unlink(missing_ok=True)
-
-
-def _together(errors: Sequence[NotEnoughMemory]) -> NotEnoughMemory:
-    """One error for all runs that were left out, with the message of the first."""
-    others = f" {len(errors) - 1} other runs do not fit either; the rest was trained." if len(errors) > 1 else ""
-    return NotEnoughMemory(errors[0].message + others, fix=errors[0].fix)
 
 
 def train(config: RunConfig, progress: Progress | None = None, devices: int = 1, *, quiet: bool = False) -> Outcome:

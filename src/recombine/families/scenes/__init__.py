@@ -20,8 +20,7 @@ from recombine.families.base import Batch, Family, TargetKind, Task, TaskScores,
 from recombine.families.scenes.checker import read
 from recombine.families.scenes.layout import Layout, layout_of
 from recombine.families.scenes.rendering import PAIR, SINGLE, render
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,19 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from recombine.families.scenes.layout import layout_of
-from recombine.families.scenes.rendering import (
-    COLOURS,
-    PAIR,
-    PLACES,
-    SHAPES,
-    SIZES,
-    TEXTURES,
-    Appearance,
-    opacity,
-    render,
-)
-from recombine.spaces.base import Space
+from recombine.families.scenes.rendering import COLOURS, PAIR, PLACES, SHAPES, SIZES, TEXTURES, Appearance, opacity
 
 AT_ONCE = 32
 """Images that are read at once."""
@@ -182,25 +170,8 @@ def nearest(value: Float[Array, " n"], known: Float[np.ndarray, "value n"], fart
     return jnp.where(jnp.min(away) <= farthest, jnp.argmin(away), -1)
 
 
-class Reading(NamedTuple):
-    """What an image shows, and how well it fits."""
-
-    label: Int[Array, " label"]
-    contrast: Float[Array, ""]
-    """The distance of the thing's colour from the background; of two things, the smaller."""
-    unexplained: Float[Array, ""]
-    """The largest difference of a patch from what was read; see `UNEXPLAINED`."""
-
-    @property
-    def trusted(self) -> Int[Array, " label"]:
-        """The label, or -1 for all factors of an unreadable image."""
-        most = jnp.minimum(UNEXPLAINED, SHARE * self.contrast**2)
-        readable = (self.contrast >= CONTRAST) & (self.unexplained <= most)
-        return jnp.where(readable, self.label, -1)
-
-
-def reading(image: Float[Array, " pixel"], labels: int) -> Reading:
-    """What one image shows. `labels`: see `read`."""
+def read_image(image: Float[Array, " pixel"], labels: int) -> Int[Array, " label"]:
+    """The label of one image, or -1 for all factors of an unreadable one. `labels`: see `read`."""
     pixels = math.isqrt(len(image) // 3)
     given = jnp.clip(jnp.nan_to_num((image.reshape(pixels, pixels, 3) + 1) / 2), *RANGE)
     colours = averaged(given)
@@ -224,60 +195,23 @@ def reading(image: Float[Array, " pixel"], labels: int) -> Reading:
             found.texture,
         ]
     left_over = different - sum(found.drawn for found in detections)
+    # The distance of the thing's colour from the background; of two things, the smaller.
     contrast = jnp.min(jnp.stack([jnp.linalg.norm(found.ink) for found in detections]))
-    worst = jnp.max(patches(jnp.sum(left_over**2, axis=2)))
-    return Reading(jnp.stack(label).astype(jnp.int32), contrast, worst)
+    unexplained = jnp.max(patches(jnp.sum(left_over**2, axis=2)))
+    readable = (contrast >= CONTRAST) & (unexplained <= jnp.minimum(UNEXPLAINED, SHARE * contrast**2))
+    return jnp.where(readable, jnp.stack(label).astype(jnp.int32), -1)
 
 
 @functools.partial(jax.jit, static_argnames="labels")
 def read(images: Float[Array, "image pixel"], labels: int) -> Int[Array, "image label"]:
-    """Read the factors of images.
+    """The number of each factor's value in images, in the order of `SINGLE` or `PAIR`; -1 where it cannot be read.
 
-    Args:
-        images: Pixels between -1 and 1.
-        labels: Number of factors: those of one thing (5) or of two (4).
-
-    Returns:
-        The number of each factor's value, in the order of `SINGLE` or `PAIR`; -1 where it cannot be read.
+    `labels` is the number of factors: those of one thing (5) or of two (4).
     """
 
     # A few images at a time: all candidates of all images would not fit into the CPU cache.
     @jax.custom_batching.sequential_vmap
     def few(some: Float[Array, "image pixel"]) -> Int[Array, "image label"]:
-        return jax.lax.map(lambda image: reading(image, labels).trusted, some, batch_size=AT_ONCE)
+        return jax.lax.map(lambda image: read_image(image, labels), some, batch_size=AT_ONCE)
 
     return few(images)
-
-
-def checker_error(
-    space: Space, key: Array, images: int = 4096, pixels: int = 16, jitter: float = 1.0, noise: float = 0.0
-) -> dict[str, float]:
-    """The error rate of the checker on rendered images.
-
-    Args:
-        space: The combinations, drawn uniformly.
-        key: Of the combinations and the images.
-        images: Number of images.
-        pixels: Rows and columns of each image.
-        jitter: How random the images are; see `render`.
-        noise: The standard deviation of Gaussian noise on each channel of each pixel, added after rendering.
-
-    Returns:
-        `error`: the share of images with a factor that is read wrongly or not at all; `unreadable`: the share that is not
-        read; and the error rate of each factor of the space.
-    """
-    layout = layout_of(space)
-    by_row, by_image = jax.random.split(key)
-
-    labels = jax.jit(jax.vmap(lambda row_key: layout.label(space.sample(row_key))))(jax.random.split(by_row, images))
-    rendered = functools.partial(render, pixels=pixels, jitter=jitter, noise=noise)
-    shown = jax.jit(jax.vmap(rendered))(labels, jax.random.split(by_image, images))
-    wanted, shown_labels = np.asarray(labels), np.asarray(read(shown, labels=labels.shape[1]))
-    asked = wanted >= 0
-    wrong, missed = asked & (wanted != shown_labels), asked & (shown_labels < 0)
-    shares = {name: float(wrong[:, column].mean()) for column, name in enumerate(layout.factors)}
-    return {
-        "error": float(wrong.any(axis=1).mean()),
-        "unreadable": float(missed.any(axis=1).mean()),
-        **{name: share for column, (name, share) in enumerate(shares.items()) if asked[:, column].any()},
-    }

@@ -10,8 +10,7 @@ from jaxtyping import Array, Int
 
 from recombine.errors import BadInput, did_you_mean
 from recombine.families.scenes.rendering import PAIR, SINGLE
-from recombine.spaces.base import Space
-from recombine.spaces.product import ProductSpace
+from recombine.spaces import ProductSpace, Space
 
 REQUIRED = ("shape", "colour")
 

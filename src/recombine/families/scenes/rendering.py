@@ -139,17 +139,10 @@ def things(label: Int[Array, " label"]) -> tuple[Appearance, Int[Array, " thing"
 
 @functools.partial(jax.jit, static_argnames=("pixels", "jitter", "noise"))
 def render(label: Int[Array, " label"], key: Array, pixels: int, jitter: float, noise: float) -> Float[Array, " pixel"]:
-    """Render an image of a label.
+    """Render an image of a label: rows, columns and channels as one vector, between -1 and 1.
 
-    Args:
-        label: The numbers of values in `SINGLE` or `PAIR`.
-        key: Of position, size, colour, background and noise.
-        pixels: Rows and columns of the image.
-        jitter: How random images are: 1 as far as the constants above say, 0 always the same.
-        noise: The standard deviation of the noise on each channel of each pixel.
-
-    Returns:
-        Rows, columns and channels as one vector, between -1 and 1.
+    `jitter` says how random images are: 1 as far as the constants above say, 0 always the same. `noise` is the standard
+    deviation of the noise on each channel of each pixel.
     """
     appearances, colours, moved = things(label)
     by_place, by_size, by_colour, by_shade, by_tint, by_noise = jax.random.split(key, 6)

@@ -20,8 +20,7 @@ from recombine.models.base import Network
 from recombine.probes.base import Measured, Measurement
 from recombine.probes.graph_steps.shapes import Shape, shapes_of, summarise, trained_subgraphs
 from recombine.probes.tasks import AnswerTask, over_tasks
-from recombine.supports.leading_instances import LeadingInstances
-from recombine.supports.listed import Listed
+from recombine.supports import LeadingInstances, Listed
 from recombine.training.prepare import Setting
 from recombine.training.streams import Stream
 

@@ -13,16 +13,10 @@ if TYPE_CHECKING:
 
 
 def slips_by_depth(steps: pd.DataFrame) -> pd.Series:
-    """Compare the slips of the deeper half of steps with those of the shallower half, in problems beyond training.
+    """The share of slips of the deeper half of steps minus that of the shallower half, beyond training, by replicate.
 
-    Steps are compared within operations, numbers of parents and sizes: a step with more parents has more to get wrong, and
-    lies deeper.
-
-    Args:
-        steps: The rows `steps` of the table, with a column `replicate`.
-
-    Returns:
-        The share of slips of the deeper half minus that of the shallower half, by replicate.
+    `steps` are these rows of the table, with a column `replicate`. Steps are compared within operations, numbers of
+    parents and sizes: a step with more parents has more to get wrong, and lies deeper.
     """
     frame = steps[steps["beyond"].astype(bool)]
     alike = ["replicate", "size", "step", "parents"]
@@ -35,14 +29,10 @@ def slips_by_depth(steps: pd.DataFrame) -> pd.Series:
 
 
 def digit_table(results: pd.DataFrame) -> pd.DataFrame:
-    """Add to digits of products their accuracy, their skill, and what single digits of the factors tell of them.
+    """Digits of products (the rows `result` of a multiplication family) with their accuracy, gain and skill.
 
-    Args:
-        results: The rows `result` of the table, of a multiplication family.
-
-    Returns:
-        The rows with `accuracy`, `gain` (relative information gain of the best pair of digits) and `skill`: accuracy beyond
-        always writing the most frequent digit, as a share of what is left.
+    `gain`: relative information gain of the best pair of digits of the factors. `skill`: accuracy beyond always writing
+    the most frequent digit, as a share of what is left.
     """
     sizes, places = results["size"].astype(int), results["place"].astype(int) - 1
     gains = {size: digit_gains(*divmod(size, 10)) for size in dict.fromkeys(sizes)}
@@ -54,14 +44,10 @@ def digit_table(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def predictable_digits(results: pd.DataFrame) -> pd.Series:
-    """Compare the skill at digits that are told most with that at digits told least, in products beyond training.
+    """The skill at the half of the digits with the highest gain minus that at the lowest half, by replicate.
 
-    Args:
-        results: The rows `result` of the table, with a column `replicate`.
-
-    Returns:
-        The skill at the half of the digits with the highest gain minus that at the lowest half, mean over sizes in which both
-        factors have several digits, by replicate.
+    Mean over sizes beyond training in which both factors have several digits. `results` are these rows of the table,
+    with a column `replicate`.
     """
     frame = digit_table(results)
     frame = frame[frame["beyond"].astype(bool) & (frame["size"] % 10 > 1) & (frame["size"] // 10 > 1)]

@@ -97,7 +97,7 @@ def answer_in_words(record: Mapping[str, Any], replicates: str = "replicates") -
     """
     holds = record["answer"] == "holds"
     statement = record["statement"] if holds else f"the claim was: {record['statement']}"
-    scales = record.get("scales") or [record | {"scale": ""}]
+    scales = record.get("scales") or [{**record, "scale": ""}]
     effects = "; ".join(
         f"{scale['scale']} {signed(scale['effect'])} (95 % interval {interval_in_words(scale['interval'])})".lstrip()
         for scale in scales

@@ -101,10 +101,9 @@ def on_every_scale(outcomes: Sequence[Outcome]) -> Outcome:
     Returns:
         The common outcome; *depends on the scale* where two scales are decided differently; else *inconclusive*.
     """
-    decided = {outcome for outcome in outcomes if outcome != "inconclusive"}
-    if len(decided) > 1:
+    if len({outcome for outcome in outcomes if outcome != "inconclusive"}) > 1:
         return "depends on the scale"
-    return "inconclusive" if "inconclusive" in outcomes or not decided else decided.pop()
+    return "inconclusive" if "inconclusive" in outcomes else outcomes[0]
 
 
 def holds_within(direction: Direction, outcome: Outcome, margin: float, low: float, high: float) -> bool:

@@ -59,7 +59,7 @@ def test_run_prints_one_document(finished):
     document = answer.document
     assert answer.err == ""
     assert document["study"] == "data-scaling" and document["profile"] == "smoke, changed"
-    assert len(document["verdicts"]) == 10 and all(set(one) >= VERDICT_KEYS for one in document["verdicts"])
+    assert len(document["verdicts"]) == 11 and all(set(one) >= VERDICT_KEYS for one in document["verdicts"])
     assert document["sweep"]["trained"] == 8 and document["sweep"]["failed"] == []
     assert len(document["overview"]) == 4 and document["problems"] == []
     assert document["store"] == str(place) and document["report"] is None
@@ -161,7 +161,7 @@ def test_show_a_study_before_any_run(cli):
     assert (primary["claim"], primary["direction"], primary["margin"]) == ("rises", "greater", 0.05)
     assert {profile["profile"]: profile["runs"] for profile in document["profiles"]} | {"paper": 0} == {
         "smoke": 8,
-        "demo": 32,
+        "demo": 48,
         "laptop": 96,
         "paper": 0,
     }
@@ -350,7 +350,7 @@ def test_names_from_data_are_printed_as_they_are():
     out = Console(file=io.StringIO(), width=200)
     out.print(table(NAME, [NAME, "b"], [(NAME, NAME), ("plain", 1.0)]))
     claim = {
-        "verdict": "supported",
+        "answer": "holds",
         "primary": True,
         "role": "claim",
         "interval": [0.1, None],
@@ -422,8 +422,9 @@ def test_results_of_other_stores_stay_and_count(cli, copy, tmp_path):
     assert cli("export", "all", "--store", copy, "--out", out).code == 0
     assert "## another (laptop profile)" in (out / "verdicts.md").read_text()
     (weak,) = json.loads(recorded.read_text())
-    assert weak["p_adjusted"] == pytest.approx(0.08), "two primary claims now"
-    assert weak["verdict"] == "inconclusive" and weak["verdict_alone"] == "supported"
+    assert weak["p_portfolio"] == pytest.approx(0.08), "two primary claims now"
+    assert weak["p_adjusted"] == pytest.approx(0.04), "another study changes no verdict"
+    assert weak["verdict"] == weak["verdict_alone"] == "supported"
     # The store has a smaller profile of data-scaling than what is recorded there: that stays.
     own = out / "data-scaling" / "verdicts.json"
     larger = [one | {"profile": "laptop"} for one in json.loads(own.read_text())]

@@ -73,7 +73,7 @@ def test_without_ray_the_message_says_what_to_install(cli, small_run, monkeypatc
 def test_a_study_in_two_processes(cli, small_study, tmp_path):
     answer = cli("run", "data-scaling", "--profile", "smoke", *small_study, "--jobs", "2", "--json")
     assert answer.code == 0, answer.err
-    assert answer.document["sweep"]["trained"] == 8 and len(answer.document["verdicts"]) == 10
+    assert answer.document["sweep"]["trained"] == 8 and len(answer.document["verdicts"]) == 11
     store = Store(tmp_path / "runs")
     assert len(store.run_ids()) == 8 and store.problems == []
 

@@ -58,7 +58,7 @@ def test_ctrl_c_keeps_finished_runs_and_the_same_command_goes_on(cli, study, tmp
     assert answer.code == 0, answer.err
     document = answer.document
     assert document["sweep"]["found"] == len(kept) and document["sweep"]["trained"] == 4 - len(kept)
-    assert len(document["verdicts"]) == 10
+    assert len(document["verdicts"]) == 11
     for run, time_of_weights in kept.items():
         assert (store.folder(run) / "weights.safetensors").stat().st_mtime_ns == time_of_weights
 

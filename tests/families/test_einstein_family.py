@@ -67,7 +67,7 @@ def test_the_support_trains_on_whole_leading_blocks() -> None:
     assert not trained & held_out and held_out >= set(range(10, 20))
     sizes = family().sizes(support.rows)
     assert sizes.max() <= family().sizes(support.reserved).max()
-    with pytest.raises(BadInput, match="needs a space of instances"):
+    with pytest.raises(BadInput, match="not defined for a space of kind"):
         kind.check(SubsetSpace(modules=4, max_active=2))
     with pytest.raises(BadInput, match="cannot be divided into blocks of 4"):
         kind.check(InstanceSpace(number=82))

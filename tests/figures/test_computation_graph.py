@@ -80,7 +80,7 @@ def test_any_graph_draws_something(drawn):
 
 
 def test_names_from_data_are_text(tmp_path):
-    double = Operation("double", lambda value: 2 * value)
+    double = Operation("double", lambda value: 2 * value, 1, 1)
     graph = Graph((Node("a", value=1), Node("b", double, ("a",))))
     info = computation_graph_info(graph, write=lambda value: f"{value}{ODD}")
     text = save_figure(draw_computation_graph(info), tmp_path / "graph.svg").read_text()

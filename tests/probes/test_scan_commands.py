@@ -36,5 +36,5 @@ def test_a_command_is_right_if_the_network_generates_its_actions(setting: Settin
 
 
 def test_bad_commands_are_refused(setting: Setting) -> None:
-    with pytest.raises(BadInput, match="word 1 is 'hop'"):
+    with pytest.raises(BadInput, match="'hop' is not a phrase of SCAN"):
         ScanCommands(commands=("hop",)).measure(setting, setting.network())

@@ -25,7 +25,7 @@ COMMON, FREQUENT = 3.0, 2.5
 
 @pytest.fixture(scope="module")
 def small() -> Embers:
-    return apply(Embers.profile("smoke"), ["first_seed=0", "replicates=6"])
+    return apply(Embers.profile("smoke"), ["first_seed=0", "replicates=12"])
 
 
 World = Callable[..., Tables]

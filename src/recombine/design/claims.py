@@ -102,7 +102,7 @@ class Effect:
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Effect:
         """The effect that `record` wrote."""
-        claim = record["claim"]
+        claim = dict(record["claim"])
         scales = tuple((name, margin) for name, margin in claim.get("scales", ()))
         values = np.array(record["values"], dtype=float)  # None becomes NaN.
         return cls(Claim(**claim | {"needs": tuple(claim["needs"]), "scales": scales}), values)

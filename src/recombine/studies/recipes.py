@@ -123,7 +123,7 @@ class Recipes(Study):
                 needs=f"{recipe}-fits",
             )
             for name, (support, against) in COMPARED.items():
-                loss = statistic(lost, arm, family=self.base.family, support=support, against=against)
+                loss = lost(arm, support, against)
                 yield claim(
                     f"{recipe}-{name}",
                     loss.greater(0.05) if name.endswith("-hurts") else loss.equivalent(0.02),

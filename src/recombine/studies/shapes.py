@@ -102,7 +102,7 @@ def other_family(study: Any) -> None:
         usual = {"base.family": fields["base"].default.family.kind, "control": fields["control"].default.kind}
         fix = " ".join(f"{name}={kind}" for name, kind in usual.items())
         raise BadInput(
-            f"The main runs and the control of {study.kind} are both of the family {study.control.kind!r}.",
+            f"The control of {study.kind} must be of another family than its main runs, but both are {study.control.kind!r}.",
             fix=f"use two families; the usual ones are {fix}",
         )
 

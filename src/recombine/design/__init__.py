@@ -15,6 +15,7 @@ __getattr__, __dir__, __all__ = attach(__name__, __file__)
 if TYPE_CHECKING:
     from recombine.design.arm import Arm as Arm
     from recombine.design.claims import (
+        Claims as Claims,
         Effect as Effect,
         StudyClaim as StudyClaim,
         claim as claim,
@@ -28,5 +29,5 @@ if TYPE_CHECKING:
         lowest as lowest,
         statistic as statistic,
     )
-    from recombine.design.study import Design as Design, Study as Study
+    from recombine.design.study import Design as Design, Figures as Figures, Study as Study
     from recombine.design.tables import Tables as Tables

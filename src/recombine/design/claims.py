@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,10 @@ class StudyClaim:
             version=self.version,
             scales=self.test.scales,
         )
+
+
+Claims = Iterator[StudyClaim]
+"""What `Study.claims` yields."""
 
 
 def claim(

@@ -9,11 +9,11 @@ import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from pydantic import NonNegativeInt, PositiveInt
+from pydantic import NonNegativeInt, PositiveInt, model_validator
 
 from recombine.component import Component
 from recombine.design.arm import Arm
-from recombine.design.claims import Effect, StudyClaim
+from recombine.design.claims import Claims, Effect, StudyClaim
 from recombine.design.tables import Tables
 from recombine.errors import BadInput, did_you_mean
 from recombine.probes.base import Measurement
@@ -31,6 +31,10 @@ PROFILES = ("smoke", "demo", "laptop", "paper")
 
 SIZES = ("smoke", "demo", "laptop", "workstation", "paper")
 """All profiles that can be compared by size, smallest first. `workstation` takes half an hour to two hours on two cores."""
+
+
+Figures = Iterator["Figure"]
+"""What `Study.figures` yields."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,7 +155,7 @@ class Study(Component, abc.ABC):
         """The arms by their names. An arm that is None is left out."""
 
     @abc.abstractmethod
-    def claims(self, *args: Any, **kwargs: Any) -> Iterator[StudyClaim]:
+    def claims(self, *args: Any, **kwargs: Any) -> Claims:
         """The claims, stated before any run. Arguments are arms by their names."""
 
     def figures(self, *args: Any, **kwargs: Any) -> Iterable[Figure]:
@@ -173,7 +177,15 @@ class Study(Component, abc.ABC):
         """
         return None
 
+    def check(self) -> None:
+        """Raise ValueError or BadInput for settings that do not go together. Called whenever a study is made."""
+
     # What follows from it
+
+    @model_validator(mode="after")
+    def _checked(self) -> Self:
+        self.check()
+        return self
 
     @property
     def question(self) -> str:

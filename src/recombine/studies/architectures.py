@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+import pandas as pd
+from pydantic import Field, NonNegativeInt, PositiveInt
 
 from recombine.component import field
-from recombine.design import Arm, Study, StudyClaim, Tables, claim, control, precondition, statistic
+from recombine.design import Arm, Claims, Figures, Study, Tables, claim, control, precondition, statistic
 from recombine.families import Family, Lookup
 from recombine.models import MLP, Hypernetwork, Model, Transformer
 from recombine.stats.threshold import Reached, reached
 from recombine.studies.shapes import ascending, fits, other_family
 from recombine.supports import Random
 from recombine.training.config import RunConfig
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from recombine.figures.base import Figure
 
 NETWORKS = {"mlp": "MLP", "transformer": "transformer", "hypernetwork": "hypernetwork"}
 """The networks by the fields that hold them, with their names in sentences. The first is the plain one."""
@@ -80,11 +75,9 @@ class Architectures(Study):
     control: field("families", Family) = Lookup()  # type: ignore[valid-type]
     """The family on which every architecture must fail."""
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def check(self) -> None:
         ascending(self, "numbers")
         other_family(self)
-        return self
 
     def arms(self) -> dict[str, Arm]:
         main = Arm(
@@ -95,7 +88,7 @@ class Architectures(Study):
         )
         return {"main": main, "lookup": main.replace(family=self.control, number=self.numbers[:1])}
 
-    def claims(self, main: Arm, lookup: Arm) -> Iterator[StudyClaim]:
+    def claims(self, main: Arm, lookup: Arm) -> Claims:
         others = [name for name in NETWORKS if name != "mlp"]
         for name, words in NETWORKS.items():
             yield fits(
@@ -149,15 +142,11 @@ class Architectures(Study):
 
     def doublings_saved(self, tables: Tables, network: str) -> pd.Series:
         """How many doublings of the combinations a network saves against the plain one, for each replicate."""
-        import pandas as pd
-
         needed = self.needed(tables)
         saved = {seed: doublings(needed.get((seed, "mlp")), needed.get((seed, network))) for seed in self.seeds}
         return pd.Series(saved, dtype=float)
 
-    def figures(self, main: Arm) -> Iterator[Figure]:
-        import pandas as pd
-
+    def figures(self, main: Arm) -> Figures:
         from recombine.figures.axes import Reference
         from recombine.figures.study import dots, lines
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, get_args
 
-from pydantic import Field, NonNegativeFloat, PositiveInt, model_validator
+import pandas as pd
+from pydantic import Field, NonNegativeFloat, PositiveInt
 
-from recombine.design import Arm, Column, Study, StudyClaim, claim, control, precondition
+from recombine.design import Arm, Claims, Column, Figures, Study, claim, control, precondition
 from recombine.families import Problem as ProblemFamily
 from recombine.models import Decoder, EncoderDecoder
 from recombine.objectives import ConstraintReward, NextToken
@@ -16,11 +16,6 @@ from recombine.problems.knapsack import Knapsack
 from recombine.problems.power_flow import PowerFlow
 from recombine.studies.shapes import ascending, if_run, sequence_run, undecided
 from recombine.training.config import RunConfig
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from recombine.figures.base import Figure
 
 Method = Literal["answer only", "with steps", "with reward"]
 DECODER, ENCODER = "decoder", "encoder-decoder"
@@ -113,13 +108,11 @@ class Constraints(Study):
     replicates: PositiveInt = 8
     """Independent replicates: instances, which of them are held out, initialisation and order of the data."""
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def check(self) -> None:
         ascending(self, "widths")
         if not isinstance(self.base.family, ProblemFamily):
             raise ValueError(f"base is {self.base.family.kind}: it must be of the family 'problem'")
         self.arms()  # What a component refuses is refused here, and not in the middle of a run.
-        return self
 
     @property
     def middle(self) -> int:
@@ -151,7 +144,7 @@ class Constraints(Study):
     def measurements(self) -> list[Any]:
         return [ConstraintRates(instances=self.instances)]
 
-    def claims(self, **arms: Arm) -> Iterator[StudyClaim]:
+    def claims(self, **arms: Arm) -> Claims:
         nine = arms.get("nine")
 
         def of(name: str, column: str) -> Column:
@@ -229,9 +222,7 @@ class Constraints(Study):
         same = less(repaired, "total_mean_repaired_formed", "9").equivalent(0.02)
         yield control("newton-needs-no-network", same, text, needs=NINE)
 
-    def figures(self, **arms: Arm) -> Iterator[Figure]:
-        import pandas as pd
-
+    def figures(self, **arms: Arm) -> Figures:
         from recombine.figures.constraint_rates import SCORE, rates_by_size, rates_by_tolerance, rates_by_type
         from recombine.figures.study import dots, scatter
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax
 import numpy as np
-from pydantic import Field, PositiveInt, model_validator
+import pandas as pd
+from pydantic import Field, PositiveInt
 
-from recombine.design import Arm, Study, StudyClaim, Tables, claim, lowest, statistic
+from recombine.design import Arm, Claims, Figures, Study, Tables, claim, lowest, statistic
 from recombine.design.replicates import needed_sizes, slopes_by_replicate
 from recombine.errors import BadInput
 from recombine.families import Hyperteacher, Lookup
@@ -21,11 +21,6 @@ from recombine.studies.shapes import ascending, fits
 from recombine.supports import Random
 from recombine.training.config import RunConfig
 from recombine.training.prepare import Setting
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from recombine.figures.base import Figure
 
 SMALL_TEACHER = {"kind": "hyperteacher", "inputs": 8, "hidden": 8, "outputs": 8}
 
@@ -97,8 +92,7 @@ class Construction(Study):
     threshold: float = Field(default=0.8, lt=1)
     """A network fits its combinations when r2_in reaches this."""
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def check(self) -> None:
         family = self.base.family
         if not isinstance(family, Hyperteacher) or family.layers != 1:
             fix = "base.family=hyperteacher base.family.layers=1"
@@ -107,7 +101,6 @@ class Construction(Study):
             raise BadInput("The construction varies the modules of a subset space.", fix="base.space=subset")
         ascending(self, "knots", "modules", "widths")
         ascending(self, "numbers", least=3)
-        return self
 
     @property
     def memorised(self) -> Lookup:
@@ -134,7 +127,7 @@ class Construction(Study):
     def measurements(self) -> list[Measurement]:
         return [Scores(combinations=128, draws=2), SupError(tasks=self.error_tasks)]
 
-    def claims(self, constructed: Arm, trained: Arm, composer: Arm, memoriser: Arm) -> Iterator[StudyClaim]:
+    def claims(self, constructed: Arm, trained: Arm, composer: Arm, memoriser: Arm) -> Claims:
         own = {"modules": self.base.space.width}
         by_modules = {"knots": self.fixed, "modules": self.modules}
         ratio = constructed["sup_error"] / constructed.table(self.with_bound)["bound"]
@@ -230,9 +223,7 @@ class Construction(Study):
         """The slope of log smallest width on log number of combinations in each replicate."""
         return slopes_by_replicate(self.smallest(tables), "number", "width", rows=len(self.numbers))
 
-    def figures(self, constructed: Arm, trained: Arm, composer: Arm, memoriser: Arm) -> Iterator[Figure]:
-        import pandas as pd
-
+    def figures(self, constructed: Arm, trained: Arm, composer: Arm, memoriser: Arm) -> Figures:
         from recombine.figures.study import dots, lines
 
         bounded, own = self.with_bound(constructed.tables), self.base.space.width

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import NonNegativeInt, PositiveInt, model_validator
+import pandas as pd
+from pydantic import NonNegativeInt, PositiveInt
 
 from recombine.component import field
-from recombine.design import Arm, Column, Study, StudyClaim, Tables, claim, control, statistic
+from recombine.design import Arm, Claims, Column, Figures, Study, Tables, claim, control, statistic
 from recombine.families import Family, Lookup
 from recombine.models import MLP
 from recombine.probes import CertificateOfSupport, Scores
@@ -21,11 +21,6 @@ from recombine.studies.paired_supports import WHERE
 from recombine.studies.shapes import PAPER_RUN, PREFERENCES, SMOKE_PREFERENCES, ascending, fits, other_family
 from recombine.supports import Optimal, Planned, Random, Varied
 from recombine.training.config import RunConfig
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from recombine.figures.base import Figure
 
 FACTORS: dict[str, Any] = {"kind": "product", "factors": {"a": 5, "b": 5, "c": 5, "d": 5}}
 SMOKE = {"model": {"kind": "mlp", "width": 32, "depth": 2}, "recipe": {"kind": "fast", "steps": 60}}
@@ -103,12 +98,10 @@ class CoveragePlanning(Study):
     control: field("families", Family) = Lookup()  # type: ignore[valid-type]
     """The family on which no choice of combinations can help."""
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def check(self) -> None:
         other_family(self)
         ascending(self, "numbers", least=3)
         ascending(self, "product_numbers")
-        return self
 
     def arms(self) -> dict[str, Arm]:
         def two(reserve: int, **settings: Any) -> dict[str, Any]:
@@ -147,7 +140,7 @@ class CoveragePlanning(Study):
     def measurements(self) -> list[Any]:
         return [Scores(), CertificateOfSupport()]
 
-    def claims(self, modules: Arm, lookup: Arm, product: Arm, changes: Arm, preferences: Arm) -> Iterator[StudyClaim]:
+    def claims(self, modules: Arm, lookup: Arm, product: Arm, changes: Arm, preferences: Arm) -> Claims:
         few, middle, many = self.numbers[0], self.numbers[len(self.numbers) // 2], self.numbers[-1]
 
         def ahead(first: str, second: str, arm: Arm = modules, column: str = "score_held_out", **cell: int) -> Column:
@@ -242,7 +235,7 @@ class CoveragePlanning(Study):
                 saved[replicate] = math.log2(middle / reached(self.numbers, curve, wanted).size)
         return scores.index.to_series().map(saved)
 
-    def figures(self, modules: Arm, changes: Arm) -> Iterator[Figure]:
+    def figures(self, modules: Arm, changes: Arm) -> Figures:
         from recombine.figures.study import dots, lines
 
         style: dict[str, Any] = {"series": "support", "floor": -0.25, "ceiling": 1.0, "y_title": "held-out R²"}

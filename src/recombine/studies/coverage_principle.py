@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, PositiveInt
 
 from recombine.component import field
-from recombine.design import Arm, Column, Study, StudyClaim, Tables, claim, control, precondition, statistic
+from recombine.design import Arm, Claims, Column, Figures, Study, Tables, claim, control, precondition, statistic
 from recombine.design.replicates import growth_exponents, needed_sizes
 from recombine.families import Hops, LookupHops
 from recombine.models import Decoder, Model
@@ -19,11 +19,6 @@ from recombine.studies.shapes import ascending, sequence_run
 from recombine.supports import Hops as HopFacts
 from recombine.supports.hops import INNER, Chain
 from recombine.training.config import RunConfig
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from recombine.figures.base import Figure
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 ARMS = {
@@ -101,8 +96,7 @@ class CoveragePrinciple(Study):
     replicates: PositiveInt = 8
     """Independent replicates: functions, seen facts, examples, initialisation and order of the data."""
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def check(self) -> None:
         ascending(self, "tokens", least=3)
         ascending(self, "shares")
         if self.few not in self.shares:
@@ -110,7 +104,6 @@ class CoveragePrinciple(Study):
         family, support = self.base.family, self.base.support
         if type(family) is not Hops or not isinstance(support, HopFacts):
             raise ValueError(f"base is {family.kind} on {support.kind}: it must be hops on hops")
-        return self
 
     @property
     def most(self) -> int:
@@ -146,7 +139,7 @@ class CoveragePrinciple(Study):
     def measurements(self) -> list[Any]:
         return [Scores(combinations=512, draws=1, samples=1, map=False), Cutoffs()]
 
-    def claims(self, two_hop: Arm, lookup: Arm, **arms: Arm) -> Iterator[StudyClaim]:
+    def claims(self, two_hop: Arm, lookup: Arm, **arms: Arm) -> Claims:
         few, many, chance = self.number(self.few), self.number(self.shares[-1]), 2 / self.most
 
         def right(arm: Arm, number: int, column: str = "right", **chosen: Any) -> Column:
@@ -227,9 +220,7 @@ class CoveragePrinciple(Study):
         """The exponent over all replicates, as one pseudo-value per replicate."""
         return growth_exponents(self.needed(tables), "tokens", self.seeds, rows=len(self.tokens))
 
-    def figures(self, two_hop: Arm, **arms: Arm) -> Iterator[Figure]:
-        import pandas as pd
-
+    def figures(self, two_hop: Arm, **arms: Arm) -> Figures:
         from recombine.figures.axes import Reference
         from recombine.figures.study import dots, growth, lines
 

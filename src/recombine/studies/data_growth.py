@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 from pydantic import Field, PositiveInt
 
-from recombine.design import Arm, Study, StudyClaim, Tables, claim, precondition, statistic
+from recombine.design import Arm, Claims, Figures, Study, Tables, claim, precondition, statistic
 from recombine.design.replicates import growth_exponents, needed_sizes
 from recombine.models import MLP
 from recombine.recipes import Fast
@@ -17,11 +17,6 @@ from recombine.spaces import SubsetSpace
 from recombine.studies.shapes import PAPER_RUN
 from recombine.supports import Random
 from recombine.training.config import RunConfig
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from recombine.figures.base import Figure
 
 DOUBLING = tuple(12 * 2**power for power in range(14))
 
@@ -74,7 +69,7 @@ class DataGrowth(Study):
         ]
         return {"main": Arm(self.base, cases=cases)}
 
-    def claims(self, main: Arm) -> Iterator[StudyClaim]:
+    def claims(self, main: Arm) -> Claims:
         yield precondition(
             "fits-in-every-space",
             (main["r2_in"].last("number").lowest() - self.threshold).above(0.05),
@@ -96,8 +91,6 @@ class DataGrowth(Study):
 
     def needed(self, tables: Tables) -> pd.DataFrame:
         """For each space and replicate: how many combinations the threshold needs, or beyond which number it lies."""
-        import pandas as pd
-
         spaces = {space.title: space for space in (SubsetSpace(modules=m, max_active=k) for m, k in self.spaces)}
         parts = [
             needed_sizes(
@@ -114,7 +107,7 @@ class DataGrowth(Study):
         ]
         return pd.concat(parts, ignore_index=True)
 
-    def figures(self, main: Arm) -> Iterator[Figure]:
+    def figures(self, main: Arm) -> Figures:
         from recombine.figures.study import lines
 
         needed = self.needed(main.tables)

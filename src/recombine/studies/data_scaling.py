@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, PositiveInt, model_validator
+import pandas as pd
+from pydantic import Field, PositiveInt
 
 from recombine.component import field
-from recombine.design import Arm, Column, Study, StudyClaim, Tables, claim, control
+from recombine.design import Arm, Claims, Column, Figures, Study, Tables, claim, control
 from recombine.errors import BadInput
 from recombine.families import Family, Lookup
 from recombine.probes import Decodability, Scores
@@ -18,11 +18,6 @@ from recombine.spaces.base import in_words
 from recombine.studies.shapes import PAPER_RUN, SMOKE_SPACE, control_fails, fits, other_family, skill
 from recombine.supports import Random
 from recombine.training.config import RunConfig
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from recombine.figures.base import Figure
 
 FEWEST_HELD_OUT = 16
 """Shares that leave fewer combinations than this to test on are dropped: a probe is fitted on half of them."""
@@ -80,14 +75,12 @@ class DataScaling(Study):
     control: field("families", Family) = Lookup()  # type: ignore[valid-type]
     """The family on which the same sweep must fail."""
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def check(self) -> None:
         if (self.numbers is None) == (self.held_out is None):
             raise ValueError("give either numbers or held_out, not both and not neither")
         if len(set(self.numbers or self.held_out or ())) < 2:
             raise ValueError("at least two different sizes of support are needed to compare them")
         other_family(self)
-        return self
 
     def sizes(self, space: Space) -> list[int]:
         """The numbers of training combinations in a space, fewest first. Shares that leave too few are dropped."""
@@ -121,7 +114,7 @@ class DataScaling(Study):
     def measurements(self) -> list[Any]:
         return [Scores(), Decodability()]
 
-    def claims(self, main: Arm, lookup: Arm) -> Iterator[StudyClaim]:
+    def claims(self, main: Arm, lookup: Arm) -> Claims:
         at_equal_loss = main.table(at_matched_loss)["score_held_out"]
 
         def rise(arm: Arm) -> Column:
@@ -188,7 +181,7 @@ class DataScaling(Study):
             needs="fits",
         )
 
-    def figures(self, main: Arm, lookup: Arm) -> Iterator[Figure]:
+    def figures(self, main: Arm, lookup: Arm) -> Figures:
         from recombine.figures.layers import decodability_by_layer
         from recombine.figures.study import combination_map, lines, training_curves
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, PositiveInt, model_validator
+import pandas as pd
+from pydantic import Field, PositiveInt
 
 from recombine.component import field
-from recombine.design import Arm, Study, StudyClaim, Tables, claim, control, highest, lowest, precondition, statistic
+from recombine.design import Arm, Claims, Figures, Study, Tables, claim, control, precondition
+from recombine.design.column import Column, highest, lowest, statistic
 from recombine.design.replicates import one_per_run, rank_correlations, rows_with
 from recombine.families import Family, IgnoredPart, Lookup
 from recombine.models import MLP
@@ -18,12 +19,6 @@ from recombine.stats import t_interval
 from recombine.studies.shapes import SMOKE_SPACE, ascending, fits
 from recombine.supports import Random
 from recombine.training.config import RunConfig
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from recombine.design import Column
-    from recombine.figures.base import Figure
 
 FIRST = "hidden 1"
 """The layer that the encoding feeds directly: a probe that reads the constituents there proves nothing."""
@@ -80,14 +75,12 @@ class Decodability(Study):
     ignored: IgnoredPart = IgnoredPart()
     """The family in which one part has no effect."""
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def check(self) -> None:
         ascending(self, "numbers")
         if not set(self.other_numbers) <= set(self.numbers):
             raise ValueError(f"other_numbers must be some of {self.numbers}, got {self.other_numbers}")
         if self.width in self.other_widths:
             raise ValueError(f"other_widths must differ from width {self.width}, got {self.other_widths}")
-        return self
 
     @property
     def middle(self) -> str:
@@ -113,7 +106,7 @@ class Decodability(Study):
     def measurements(self) -> list[Any]:
         return [Scores(), Probe(), Swap(), Erasure(), FromEncoding(), Readout()]
 
-    def claims(self, main: Arm, lookup: Arm, ignored: Arm, others: Arm | None = None) -> Iterator[StudyClaim]:
+    def claims(self, main: Arm, lookup: Arm, ignored: Arm, others: Arm | None = None) -> Claims:
         # first() and last() are at the fewest and at the most training combinations.
         def read(site: str, **probe: str) -> Column:
             return main.table(one_per_run, table="decodability", site=site, **PROBE | probe)["r2"]
@@ -215,8 +208,6 @@ class Decodability(Study):
 
     def networks(self, *arms: Tables) -> pd.DataFrame:
         """One row per network of the family: its scores, and the decodability of its deepest and of a middle layer."""
-        import pandas as pd
-
         runs = pd.concat([tables.runs for tables in arms], ignore_index=True)
         middle = pd.concat([one_per_run(tables, "decodability", site=self.middle, **PROBE) for tables in arms])
         runs = runs.reindex(columns=["run", "replicate", "width", "number", "intrinsic", "r2_in", "r2_held_out"])
@@ -241,9 +232,7 @@ class Decodability(Study):
         worse, usual = (frame[rows].groupby("replicate")["error"].mean() for rows in (holds, ~holds))
         return worse - usual
 
-    def figures(self, main: Arm, lookup: Arm, others: Arm | None = None) -> Iterator[Figure]:
-        import pandas as pd
-
+    def figures(self, main: Arm, lookup: Arm, others: Arm | None = None) -> Figures:
         from recombine.figures.layers import erasure_by_layer, forms_by_layer, swap_by_layer
         from recombine.figures.study import scatter
 

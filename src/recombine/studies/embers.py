@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import PositiveInt, model_validator
+import pandas as pd
+from pydantic import PositiveInt
 
 from recombine.audit.embers.regression import INPUT, OUTPUT, logprob_weights
-from recombine.design import Arm, Column, Study, StudyClaim, Tables, claim, control, precondition, statistic
+from recombine.design import Arm, Claims, Column, Figures, Study, Tables, claim, control, precondition, statistic
 from recombine.families import Ciphers
 from recombine.language.drawn import MADE_UP, PROBABLE, REORDERED
 from recombine.models import Decoder
@@ -18,11 +18,6 @@ from recombine.studies.shapes import sequence_run
 from recombine.supports import CipherStream
 from recombine.supports.cipher_stream import DECODE, ENCODE, TEXT, cipher_space
 from recombine.training.config import RunConfig
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from recombine.figures.base import Figure
 
 ARMS = {
     "skewed": "the first shift is common",
@@ -96,15 +91,13 @@ class Embers(Study):
     replicates: PositiveInt = 8
     """Independent replicates: language, texts, stream, initialisation and order of the data."""
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def check(self) -> None:
         family, support = self.base.family, self.base.support
         if not (isinstance(family, Ciphers) and isinstance(support, CipherStream)):
             raise ValueError(f"base is {family.kind} on {support.kind}: it must be ciphers on cipher-stream")
         if family.alphabet < FEWEST_LETTERS or support.skew == 1 or support.even_texts:
             got = f"{family.alphabet} letters, skew={support.skew:g}, even_texts={support.even_texts}"
             raise ValueError(f"base needs {FEWEST_LETTERS} letters, a skew and uneven texts, got {got}")
-        return self
 
     @property
     def alphabet(self) -> int:
@@ -133,7 +126,7 @@ class Embers(Study):
     def measurements(self) -> list[Any]:
         return [CipherAnswers(combinations=self.combinations)]
 
-    def claims(self, skewed: Arm, rotated: Arm, even_shifts: Arm, even_texts: Arm) -> Iterator[StudyClaim]:
+    def claims(self, skewed: Arm, rotated: Arm, even_shifts: Arm, even_texts: Arm) -> Claims:
         def right(arm: Arm, **chosen: Any) -> Column:
             return statistic(self.mean, arm, **HELD_OUT, **chosen)
 
@@ -216,8 +209,6 @@ class Embers(Study):
 
     def weights(self, tables: Tables) -> pd.DataFrame:
         """The weights of the log-probabilities in each run, where answers on one text share a level."""
-        import pandas as pd
-
         names = {"way": "task", "right": "correct", "text": "group"}
         frame = self.answers(tables, **HELD_OUT).rename(columns=names)
         frame = frame.assign(variant=np.where(frame["common"], "common", "rare"))
@@ -226,9 +217,7 @@ class Embers(Study):
         rows = [(*run, *logprob_weights(part).values()) for run, part in frame.groupby(keys, sort=False)]
         return pd.DataFrame(rows, columns=[*keys, OUTPUT, INPUT])
 
-    def figures(self, skewed: Arm, rotated: Arm, even_shifts: Arm, even_texts: Arm) -> Iterator[Figure]:
-        import pandas as pd
-
+    def figures(self, skewed: Arm, rotated: Arm, even_shifts: Arm, even_texts: Arm) -> Figures:
         from recombine.figures.study import dots, lines
 
         skew, number = self.base.support.skew, self.alphabet - 1  # type: ignore[attr-defined]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
 
+import pandas as pd
 from pydantic import PositiveInt
 
 from recombine.component import field
-from recombine.design import Arm, Study, StudyClaim, Tables, claim
+from recombine.design import Arm, Claims, Figures, Study, Tables, claim
 from recombine.encodings import Encoding, FewShot, Identity, IntervalShuffle, Invertible, Orthogonal, Tokens
 from recombine.families import Family, Hyperteacher, Lookup
 from recombine.models import MLP
@@ -18,11 +19,6 @@ from recombine.spaces import SubsetSpace
 from recombine.studies.shapes import PAPER_RUN, control_fails, fits
 from recombine.supports import Random
 from recombine.training.config import RunConfig
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from recombine.figures.base import Figure
 
 PUBLISHED = {
     "identity": {"task_decoder": 0.95, "input_decoder": 1.00, "generalisation": 1.00},
@@ -130,7 +126,7 @@ class Encodings(Study):
     def measurements(self) -> list[Any]:
         return [Scores(), Decodability()]
 
-    def claims(self, main: Arm, few_shot: Arm, lookup: Arm) -> Iterator[StudyClaim]:
+    def claims(self, main: Arm, few_shot: Arm, lookup: Arm) -> Claims:
         yield fits(
             main["r2_in"].lowest(),
             "Under every encoding that names the task, the network fits its training tasks (lowest r2_in).",
@@ -174,14 +170,12 @@ class Encodings(Study):
 
     def overview_columns(self, tables: Tables) -> pd.DataFrame:
         """Decodability of each run, and the published numbers beside ours."""
-        import pandas as pd
-
         ours = tables.labels[["run", "arm", "encoding"]].merge(decoders(tables), on="run", how="left")
         published = pd.DataFrame(PUBLISHED).T.add_prefix("published_")
         ours.loc[ours["arm"] == "lookup", "encoding"] = "control"  # Nothing is published on the control.
         return ours.join(published, on="encoding").drop(columns=["arm", "encoding"])
 
-    def figures(self, main: Arm, few_shot: Arm) -> Iterator[Figure]:
+    def figures(self, main: Arm, few_shot: Arm) -> Figures:
         from recombine.figures.study import dots
 
         arms = [arm.with_frame(arm.frame.merge(decoders(arm.tables), on="run", how="left")) for arm in (main, few_shot)]
@@ -208,8 +202,6 @@ class Encodings(Study):
 
 def decoders(tables: Tables) -> pd.DataFrame:
     """Intrinsic decodability of the encoding and of the hidden layers (mean and deepest), one row per run."""
-    import pandas as pd
-
     names = ["input_decoder", "hidden_decoder", "deepest_decoder"]
     probes = tables["decodability"]
     if probes.empty:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import PositiveInt
 
-from recombine.design import Arm, Study, StudyClaim, claim, control
+from recombine.design import Arm, Claims, Figures, Study, claim, control
 from recombine.design.pictures import episodes
 from recombine.families import LookupGoals, LookupPreferences
 from recombine.studies.shapes import GOALS, PAPER_GOALS, PAPER_PREFERENCES, PREFERENCES, SMOKE_PREFERENCES, fits
 from recombine.supports import Random
 from recombine.training.config import RunConfig
-
-if TYPE_CHECKING:
-    from recombine.figures.base import Figure
 
 WORLDS = {"preferences": ("preference grid world", 0.5), "goals": ("goal grid world, told in English", 0.3)}
 """Each world in words, and the accuracy above which its training tasks count as learned."""
@@ -70,7 +66,7 @@ class GridWorlds(Study):
             arms[f"lookup_{world}"] = main.replace(family=family, number=(numbers[0], numbers[-1]))
         return arms
 
-    def claims(self, **arms: Arm) -> Iterator[StudyClaim]:
+    def claims(self, **arms: Arm) -> Claims:
         for world, (title, solved) in WORLDS.items():
             if world not in arms:
                 continue
@@ -95,7 +91,7 @@ class GridWorlds(Study):
                 f"It does not rise where each combination has independent {world} (most minus fewest).",
             )
 
-    def figures(self, **arms: Arm) -> Iterator[Figure]:
+    def figures(self, **arms: Arm) -> Figures:
         from recombine.figures.study import lines
 
         for world in (world for world in WORLDS if world in arms):

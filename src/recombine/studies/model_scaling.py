@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
-from pydantic import PositiveInt, model_validator
+import pandas as pd
+from pydantic import PositiveInt
 
 from recombine.component import field
-from recombine.design import Arm, Column, Study, StudyClaim, claim
+from recombine.design import Arm, Claims, Column, Figures, Study, claim
 from recombine.encodings import Encoding
 from recombine.families import Family, Lookup
 from recombine.models import MLP
@@ -17,9 +17,6 @@ from recombine.studies.encodings import FEW_SHOT, NAMING, SMOKE_FEW_SHOT, Longer
 from recombine.studies.shapes import SMOKE_SPACE, ascending, control_fails, fits, other_family, skill
 from recombine.supports import Random
 from recombine.training.config import RunConfig
-
-if TYPE_CHECKING:
-    from recombine.figures.base import Figure
 
 SHARED = Random(number=320, reserve=376)
 """The support of the largest runs of `data-scaling`, so that both studies share them."""
@@ -89,11 +86,9 @@ class ModelScaling(Study):
     control_number: PositiveInt = 40
     """Training combinations of the control: few enough to be memorised."""
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def check(self) -> None:
         other_family(self)
         ascending(self, "widths", "depths", "few_shot_widths")
-        return self
 
     def arms(self) -> dict[str, Arm]:
         wide, deep = self.widths[-1], self.depths[-1]
@@ -109,7 +104,7 @@ class ModelScaling(Study):
     def measurements(self) -> list[Any]:
         return [Scores(), Decodability(), Swap()]
 
-    def claims(self, main: Arm, few_shot: Arm, lookup: Arm) -> Iterator[StudyClaim]:
+    def claims(self, main: Arm, few_shot: Arm, lookup: Arm) -> Claims:
         wide, deep = self.widths[-1], self.depths[-1]
         kinds = main.axes["encoding"]
         plain = kinds[0]
@@ -188,9 +183,7 @@ class ModelScaling(Study):
             gain=skill(lookup["r2_held_out"]).rise(),
         )
 
-    def figures(self, main: Arm, few_shot: Arm) -> Iterator[Figure]:
-        import pandas as pd
-
+    def figures(self, main: Arm, few_shot: Arm) -> Figures:
         from recombine.figures.study import lines
 
         runs = main.frame

@@ -6,16 +6,14 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
-from recombine.design import Arm, Column, statistic
+from recombine.design import Arm, Column, Tables, statistic
 from recombine.families import Family
 from recombine.spaces import Space, SubsetSpace
 from recombine.supports import Balanced, Disconnected, MissingPart, Popular, Random, SupportKind, Unpopular
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from recombine.design import Tables
     from recombine.figures.base import Figure
 
 NAMES = {
@@ -98,8 +96,6 @@ def on_common_combinations(own: pd.DataFrame, other: pd.DataFrame, family: Famil
 
 def score_beside(tables: Tables, family: Family, of: str, beside: str) -> pd.Series:
     """The score with one support on the combinations that it and another one hold out, for each replicate."""
-    import pandas as pd
-
     frame = tables.combinations
     if "region" not in frame:
         return pd.Series(dtype=float)
@@ -181,8 +177,6 @@ def score_on(tables: Tables, *, of: str, split: str, on: str, family: Family, me
     Returns:
         One value per replicate; NaN where some of the combinations were not scored.
     """
-    import pandas as pd
-
     frame = tables.combinations
     if frame.empty or "region" not in frame:
         return pd.Series(dtype=float)

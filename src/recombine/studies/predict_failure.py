@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+from pydantic import Field, NonNegativeInt, PositiveInt
 
 from recombine.component import field
-from recombine.design import Arm, Column, Study, StudyClaim, Tables, claim, control, precondition, statistic
+from recombine.design import Arm, Claims, Figures, Study, StudyClaim, Tables, claim, control, precondition
+from recombine.design.column import Column, statistic
 from recombine.families import Family, Lookup
 from recombine.models import MLP, Model
 from recombine.probes import Measurement, Readout, Scores
@@ -19,9 +19,6 @@ from recombine.stats import ReplicateRace, brier, calibration_table, race_by_rep
 from recombine.studies.shapes import PAPER_RUN, SMOKE_SPACE, ascending, fits
 from recombine.supports import Gaps, Random
 from recombine.training.config import RunConfig
-
-if TYPE_CHECKING:
-    from recombine.figures.base import Figure
 
 CERTIFICATE = ("log_size", "pairs_covered", "triples_covered", "smallest_eigenvalue")
 PAIRS = ("pairs_met", "pairs_unmet", "log_rarest_pair")
@@ -109,10 +106,8 @@ class PredictFailure(Study):
     control: field("families", Family) = Lookup()  # type: ignore[valid-type]
     """The family on which every held-out combination must fail."""
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def check(self) -> None:
         ascending(self, "numbers", "gap_numbers", least=1)
-        return self
 
     def arms(self) -> dict[str, Arm]:
         gaps: dict[str, Any] = {"parts": self.parts, "pairs": self.pairs, "reserve": self.gap_reserve}
@@ -132,7 +127,7 @@ class PredictFailure(Study):
     def measurements(self) -> list[Measurement]:
         return [Scores(), Readout()]
 
-    def claims(self, decide: Arm, fit: Arm, lookup: Arm) -> Iterator[StudyClaim]:
+    def claims(self, decide: Arm, fit: Arm, lookup: Arm) -> Claims:
         def gain(predictor: str, permuted: bool = False) -> Column:
             return statistic(lambda *arms: self.race(*arms, permuted=permuted).gain[predictor], decide, fit)
 
@@ -184,7 +179,7 @@ class PredictFailure(Study):
         """The share of each run's held-out combinations that fail."""
         return cases(tables, self.threshold).groupby("run", as_index=False)[["fails"]].mean()
 
-    def figures(self, decide: Arm, fit: Arm) -> Iterator[Figure]:
+    def figures(self, decide: Arm, fit: Arm) -> Figures:
         from recombine.figures import calibration
         from recombine.figures.study import Figure, dots, lines
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
-from pydantic import PositiveInt, model_validator
+import pandas as pd
+from pydantic import PositiveInt
 
 from recombine.component import field
-from recombine.design import Arm, Column, Study, StudyClaim, claim, control
+from recombine.design import Arm, Claims, Column, Figures, Study, claim, control
 from recombine.families import Family, LookupPreferences
 from recombine.probes import CertificateOfSupport, Scores
 from recombine.studies.paired_supports import Kinds, lost, scores_by_support, size_of, without_the_constituent_apart
@@ -16,9 +16,6 @@ from recombine.studies.shapes import PREFERENCES, SMOKE_PREFERENCES, fits, other
 from recombine.studies.supports import Supports
 from recombine.supports import Disconnected, Popular, Random
 from recombine.training.config import RunConfig
-
-if TYPE_CHECKING:
-    from recombine.figures.base import Figure
 
 NEEDS = ("preferences-fit", "preferences-recombine")
 
@@ -56,10 +53,8 @@ class PreferenceSupports(Study):
     replicates: PositiveInt = 8
     """Fewer than in `supports`: a run takes longer."""
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def check(self) -> None:
         other_family(self)
-        return self
 
     def kinds(self) -> Kinds:
         """The supports by name. The random and the popular one have as many combinations as the two halves."""
@@ -82,7 +77,7 @@ class PreferenceSupports(Study):
     def measurements(self) -> list[Any]:
         return [Scores(), CertificateOfSupport()]
 
-    def claims(self, main: Arm, lookup: Arm) -> Iterator[StudyClaim]:
+    def claims(self, main: Arm, lookup: Arm) -> Claims:
         def loss(support: str) -> Column:
             """Accuracy lost with a support, on the combinations that it and the random support hold out."""
             return lost(main, support, "random")
@@ -123,9 +118,7 @@ class PreferenceSupports(Study):
             needs=NEEDS,
         )
 
-    def figures(self, main: Arm, lookup: Arm) -> Iterator[Figure]:
-        import pandas as pd
-
+    def figures(self, main: Arm, lookup: Arm) -> Figures:
         yield scores_by_support(
             pd.concat([main.frame, lookup.frame.assign(support="control")]),
             main.axes["support"],

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
-from pydantic import PositiveInt, model_validator
+import pandas as pd
+from pydantic import PositiveInt
 
 from recombine.component import field
-from recombine.design import Arm, Column, Study, StudyClaim, Tables, claim, precondition, statistic
+from recombine.design import Arm, Claims, Column, Figures, Study, Tables, claim, precondition, statistic
 from recombine.families import Family, Lookup
 from recombine.models import MLP, Hypernetwork, Model
 from recombine.probes import Scores
@@ -17,11 +17,6 @@ from recombine.studies.paired_supports import on_common_combinations
 from recombine.studies.shapes import ascending, control_fails, fits, other_family, skill
 from recombine.supports import Random
 from recombine.training.config import RunConfig
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from recombine.figures.base import Figure
 
 CONTROL = "control: independent functions"
 
@@ -87,11 +82,9 @@ class Productivity(Study):
     control: field("families", Family) = Lookup()  # type: ignore[valid-type]
     """The family on which the same must fail."""
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def check(self) -> None:
         other_family(self)
         ascending(self, "widths")
-        return self
 
     def arms(self) -> dict[str, Arm | None]:
         main = Arm(
@@ -114,7 +107,7 @@ class Productivity(Study):
     def measurements(self) -> list[Any]:
         return [Scores(combinations=1024, draws=2)]
 
-    def claims(self, main: Arm, taught: Arm, lookup: Arm, structured: Arm | None = None) -> Iterator[StudyClaim]:
+    def claims(self, main: Arm, taught: Arm, lookup: Arm, structured: Arm | None = None) -> Claims:
         most = self.trained
 
         def r2(parts: int, arm: Arm = main) -> Column:
@@ -190,8 +183,6 @@ class Productivity(Study):
 
     def on_both(self, tables: Tables, beside: Tables, width: int, parts: int) -> pd.Series:
         """R2 of the runs of one arm on the combinations of one size that they and those of another arm hold out."""
-        import pandas as pd
-
         if tables.combinations.empty or beside.combinations.empty:
             return pd.Series(dtype=float)
         frames = [self.held_out(each) for each in (tables, beside)]
@@ -219,9 +210,7 @@ class Productivity(Study):
         wide = self.by_parts(tables).pivot(index="run", columns="parts", values="r2")
         return wide.rename(columns=lambda parts: f"r2_of_{parts}_constituents").reset_index()
 
-    def figures(self, main: Arm, taught: Arm, lookup: Arm, structured: Arm | None = None) -> Iterator[Figure]:
-        import pandas as pd
-
+    def figures(self, main: Arm, taught: Arm, lookup: Arm, structured: Arm | None = None) -> Figures:
         from recombine.figures.study import lines
 
         plain = self.by_parts(main.tables)

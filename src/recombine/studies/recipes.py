@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import NonNegativeInt, PositiveInt, model_validator
+import pandas as pd
+from pydantic import NonNegativeInt, PositiveInt
 
 from recombine.component import field
-from recombine.design import Arm, Study, StudyClaim, Tables, claim, statistic
+from recombine.design import Arm, Claims, Figures, Study, Tables, claim, statistic
 from recombine.models import MLP
 from recombine.recipes import Fast, Paper, Recipe
 from recombine.studies.paired_supports import NAMES, Kinds, kinds_in_pairs, lost
 from recombine.studies.shapes import fits
 from recombine.supports import Random
 from recombine.training.config import RunConfig
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from recombine.figures.base import Figure
 
 COMPARED = {
     "disconnected-hurts": ("halves", "random-as-halves"),
@@ -80,13 +75,11 @@ class Recipes(Study):
     popular: PositiveInt = 4
     """The number of popular constituents."""
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def check(self) -> None:
         if self.few >= self.number:
             raise ValueError(f"few={self.few} must be less than number={self.number}")
         if self.fast.kind == self.paper.kind:
             raise ValueError("the two recipes must differ in kind")
-        return self
 
     def arms(self) -> dict[str, Arm]:
         kinds: Kinds = {
@@ -96,7 +89,7 @@ class Recipes(Study):
         fast = Arm(self.base, recipe=self.fast, support=kinds)
         return {"fast": fast, "paper": fast.replace(recipe=self.paper, eval_every=self.paper_every)}
 
-    def claims(self, fast: Arm, paper: Arm) -> Iterator[StudyClaim]:
+    def claims(self, fast: Arm, paper: Arm) -> Claims:
         yield claim(
             "equivalent-at-matched-loss",
             statistic(difference_at_matched_loss, fast, paper, support="random").equivalent(0.02),
@@ -131,9 +124,7 @@ class Recipes(Study):
                     needs=f"{recipe}-fits",
                 )
 
-    def figures(self, fast: Arm, paper: Arm) -> Iterator[Figure]:
-        import pandas as pd
-
+    def figures(self, fast: Arm, paper: Arm) -> Figures:
         from recombine.figures.study import dots, scatter
 
         curves = pd.concat([fast.tables.curves, paper.tables.curves], ignore_index=True)
@@ -179,8 +170,6 @@ def difference_at_matched_loss(fast: Tables, paper: Tables, support: str) -> pd.
     taken as linear in the logarithm of the loss, so that the denser curve gains nothing by its density. The choice of
     the loss does not look at the score.
     """
-    import pandas as pd
-
     differences = {}
     curves = [tables.curves for tables in (fast, paper)]
     if any("loss" not in frame for frame in curves):

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
-from pydantic import NonNegativeInt, PositiveInt, model_validator
+import pandas as pd
+from pydantic import NonNegativeInt, PositiveInt
 
 from recombine.component import field
-from recombine.design import Arm, Column, Study, StudyClaim, Tables, average, claim
+from recombine.design import Arm, Claims, Column, Figures, Study, Tables, average, claim
 from recombine.families import Family, Lookup
 from recombine.models import MLP
 from recombine.studies.shapes import SMOKE_SPACE, ascending, control_fails, fits, other_family
 from recombine.supports import Gaps
 from recombine.training.config import RunConfig
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from recombine.figures.base import Figure
 
 AXES = {
     "width": "the width of the network",
@@ -101,11 +96,9 @@ class ScaleByCoverage(Study):
     control: field("families", Family) = Lookup()  # type: ignore[valid-type]
     """The family on which the same sweep must fail."""
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def check(self) -> None:
         other_family(self)
         ascending(self, "widths", "steps", "numbers")
-        return self
 
     @property
     def levels(self) -> dict[str, tuple[int, ...]]:
@@ -128,7 +121,7 @@ class ScaleByCoverage(Study):
         """The labels of the cells along one axis: the other axes are at their largest."""
         return {other: levels[-1] for other, levels in self.levels.items() if other != axis}
 
-    def claims(self, main: Arm, lookup: Arm) -> Iterator[StudyClaim]:
+    def claims(self, main: Arm, lookup: Arm) -> Claims:
         largest = {axis: levels[-1] for axis, levels in self.levels.items()}
         scores = {stratum: main.table(self.by_stratum)[stratum].on_scales() for stratum in STRATA}
 
@@ -198,7 +191,7 @@ class ScaleByCoverage(Study):
         }
         return self.by_stratum(tables).rename(columns=names)
 
-    def figures(self, main: Arm, lookup: Arm) -> Iterator[Figure]:
+    def figures(self, main: Arm, lookup: Arm) -> Figures:
         from recombine.figures.study import lines
 
         frame = self.by_scale(main, lookup)
@@ -242,8 +235,6 @@ class ScaleByCoverage(Study):
 
     def by_scale(self, main: Arm, lookup: Arm) -> pd.DataFrame:
         """One row per run, axis and stratum: `times` is the scale as a multiple of the smallest on its axis."""
-        import pandas as pd
-
         own = main.frame.merge(self.by_stratum(main.tables), on="run", how="left")
         rows = []
         for axis, levels in self.levels.items():

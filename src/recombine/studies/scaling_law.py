@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+import pandas as pd
+from pydantic import Field, NonNegativeInt, PositiveInt
 
 from recombine.component import field
-from recombine.design import Arm, Column, Study, StudyClaim, Tables, average, claim, control, statistic
+from recombine.design import Arm, Claims, Column, Figures, Study, Tables, average, claim, control, statistic
 from recombine.families import Family, Lookup
 from recombine.models import MLP
 from recombine.stats import law_of_runs
@@ -19,11 +19,6 @@ from recombine.stats.scaling_law import PREDICTIVE, REACH
 from recombine.studies.shapes import ascending, control_fails, fits
 from recombine.supports import Random
 from recombine.training.config import RunConfig
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from recombine.figures.base import Figure
 
 LARGER = {"number": "more combinations", "parameters": "a larger network", "both": "both"}
 METHODS = {"law_error": "the law", "last_error": "last value", "line_error": "straight line"}
@@ -89,8 +84,7 @@ class ScalingLaw(Study):
     control: field("families", Family) = Lookup()  # type: ignore[valid-type]
     """The family on which there is nothing to forecast."""
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def check(self) -> None:
         ascending(self, "numbers", "widths", least=3)
         ascending(self, "larger_numbers", "larger_widths", least=1)
         if not set(self.wide_numbers) <= set(self.numbers) or not self.wide_numbers:
@@ -108,7 +102,6 @@ class ScalingLaw(Study):
                 raise ValueError(
                     f"{name} must reach {REACH:g} times what is fitted (of combinations, of weights), got {factor:.2f} times"
                 )
-        return self
 
     def weights(self, width: int) -> int:
         """The number of weights that a width makes."""
@@ -131,7 +124,7 @@ class ScalingLaw(Study):
             ),
         }
 
-    def claims(self, fitted: Arm, larger: Arm, lookup: Arm) -> Iterator[StudyClaim]:
+    def claims(self, fitted: Arm, larger: Arm, lookup: Arm) -> Claims:
         def mean(column: str, *among: str) -> Column:
             return statistic(self.mean_forecast, fitted, larger, column=column, among=among or tuple(LARGER))
 
@@ -210,8 +203,6 @@ class ScalingLaw(Study):
 
     def both(self, fitted: Tables, larger: Tables) -> pd.DataFrame:
         """The runs that a law is fitted on and those that it forecasts."""
-        import pandas as pd
-
         return pd.concat([self.with_sizes(fitted), self.with_sizes(larger)], ignore_index=True)
 
     def forecasts(self, fitted: Tables, larger: Tables) -> pd.DataFrame:
@@ -244,7 +235,7 @@ class ScalingLaw(Study):
         keys = ["role", "replicate", "number", "parameters"]
         return runs.merge(table[[*keys, "forecast", "inside"]], how="left", on=keys)[["run", "forecast", "inside"]]
 
-    def figures(self, fitted: Arm, larger: Arm) -> Iterator[Figure]:
+    def figures(self, fitted: Arm, larger: Arm) -> Figures:
         from recombine.figures.axes import Reference
         from recombine.figures.forecast import draw_forecast, forecast_info
         from recombine.figures.study import Figure, dots

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import PositiveInt, model_validator
+import pandas as pd
+from pydantic import PositiveInt
 
 from recombine.component import field
-from recombine.design import Arm, Column, Study, StudyClaim, Tables, claim, control, precondition, statistic
+from recombine.design import Arm, Claims, Figures, Study, StudyClaim, Tables, claim, control, precondition
+from recombine.design.column import Column, statistic
 from recombine.families import LookupScan
 from recombine.models import EncoderDecoder, Model
 from recombine.probes import ScanCertificateMeasurement, ScanCommands, Scores
@@ -19,11 +20,6 @@ from recombine.studies.shapes import ascending, if_run, sequence_run, undecided
 from recombine.supports import CompoundDivergence, Random, ScanSplit, SupportKind
 from recombine.supports.regions import STRATA
 from recombine.training.config import RunConfig
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from recombine.figures.base import Figure
 
 LIMITS: dict[str, Any] = {"floor": 0.0, "ceiling": 1.0}
 OBJECTIVE = {"kind": "next-token", "length_groups": 8}
@@ -114,15 +110,13 @@ class Scan(Study):
     replicates: PositiveInt = 8
     """Independent replicates: initialisation, order of the data, and the splits that are drawn."""
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def check(self) -> None:
         ascending(self, "widths", "shares")
         ascending(self, "depths", least=2 if "layers" in self.scales else 1)
         if unknown := sorted(set(self.splits) - set(SPLITS)):
             raise ValueError(f"splits must be some of {', '.join(map(repr, SPLITS))}, got {unknown}")
         if self.shares[-1] != 1:
             raise ValueError(f"the largest of shares must be 1, as `simple` needs all, got {self.shares}")
-        return self
 
     def changes(self, split: str) -> dict[str, Any]:
         """What a split sets in a run."""
@@ -157,9 +151,7 @@ class Scan(Study):
         scores = Scores(combinations=self.combinations, draws=1, samples=1)
         return [scores, ScanCertificateMeasurement(), ScanCommands()]
 
-    def claims(
-        self, main: Arm, small: Arm | None = None, lookup: Arm | None = None, **scaled: Arm
-    ) -> Iterator[StudyClaim]:
+    def claims(self, main: Arm, small: Arm | None = None, lookup: Arm | None = None, **scaled: Arm) -> Claims:
         def score(split: str, column: str = "accuracy_held_out", arm: Arm | None = main) -> Column:
             return if_run(self, arm, column, split=split)
 
@@ -230,7 +222,7 @@ class Scan(Study):
             needs=("control-is-learned", "fits-few"),
         )
 
-    def figures(self, main: Arm, **arms: Arm) -> Iterator[Figure]:
+    def figures(self, main: Arm, **arms: Arm) -> Figures:
         from recombine.figures.study import dots, lines, scatter
 
         score: dict[str, Any] = {"y": "accuracy_held_out", "y_title": "exact match, held out"}

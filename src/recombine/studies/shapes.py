@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from recombine.design.arm import Arm
-from recombine.design.claims import StudyClaim, control, precondition
+from recombine.design.claims import Claims, StudyClaim, control, precondition
 from recombine.design.column import Column
 from recombine.design.study import Study
 from recombine.errors import BadInput
@@ -123,7 +122,7 @@ def skill(column: Column) -> Column:
 
 def control_fails(
     learned: Column, correlation: Column, learned_text: str, text: str, *, gain: Column | None = None, **more: Any
-) -> Iterator[StudyClaim]:
+) -> Claims:
     """The control that must fail: independent random functions are learned, and nothing carries over to held-out ones.
 
     Args:

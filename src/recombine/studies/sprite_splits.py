@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
-
-from pydantic import model_validator
+from typing import Any, ClassVar, Literal
 
 from recombine.component import field
-from recombine.design import Arm, Column, Study, StudyClaim, average, claim, control, lowest, precondition, statistic
+from recombine.design import Arm, Claims, Figures, Study, claim, control, precondition
+from recombine.design.column import Column, average, lowest, statistic
 from recombine.families import Family, LookupSprites, Sprites
 from recombine.families.scenes.rendering import SHAPES
 from recombine.families.sprites import FACTORS
@@ -21,9 +19,6 @@ from recombine.studies.paired_supports import score_on
 from recombine.studies.shapes import fits, other_family
 from recombine.supports import MissingBlock, Random, SupportKind
 from recombine.training.config import RunConfig
-
-if TYPE_CHECKING:
-    from recombine.figures.base import Figure
 
 NETWORKS = {"convnet": "convolution net", "mlp": "MLP"}
 """The networks, by the names of the study's fields."""
@@ -125,15 +120,13 @@ class SpriteSplits(Study):
     control_support: field("supports", SupportKind) = Random(number=128, reserve=128)  # type: ignore[valid-type]
     """The training combinations of the control: few enough to be memorised."""
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def check(self) -> None:
         size = self.base.space.size
         if size > MAP_LIMIT:
             raise ValueError(
                 f"base.space has {size} combinations; at most {MAP_LIMIT} can all be scored, as the comparison needs"
             )
         other_family(self)
-        return self
 
     def arms(self) -> dict[str, Arm]:
         networks = {network: {"model": getattr(self, network)} for network in NETWORKS}
@@ -146,7 +139,7 @@ class SpriteSplits(Study):
         # All combinations of the space, so that the random split can be scored on any block.
         return [Scores(combinations=MAP_LIMIT, draws=1, samples=4), Refit(combinations=128, draws=2)]
 
-    def claims(self, main: Arm, lookup: Arm) -> Iterator[StudyClaim]:
+    def claims(self, main: Arm, lookup: Arm) -> Claims:
         hard = [split for split in SPLITS if split != "random"]
         needs = {network: (f"{network}-fits", f"{network}-in-distribution") for network in NETWORKS}
         both = [need for network in NETWORKS for need in needs[network]]
@@ -237,7 +230,7 @@ class SpriteSplits(Study):
             needed = f"control-is-learned-by-{network}"
             yield control(f"control-fails-{network}", fails.below(0.05), text, needs=needed)
 
-    def figures(self, main: Arm) -> Iterator[Figure]:
+    def figures(self, main: Arm) -> Figures:
         from recombine.figures.study import dots, matrix
 
         factors = {f"r2_{factor}_held_out": factor for factor in FACTORS}

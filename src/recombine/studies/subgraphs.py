@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, get_args
 
-from pydantic import PositiveInt, model_validator
+import pandas as pd
+from pydantic import PositiveInt
 
 from recombine.component import field
-from recombine.design import Arm, Column, Study, StudyClaim, Tables, claim, precondition, statistic
+from recombine.design import Arm, Claims, Column, Figures, Study, Tables, claim, precondition, statistic
 from recombine.families import Einstein, MaximumSum, Multiplication
 from recombine.graphs.einstein import left_word
 from recombine.models import Decoder, Model
@@ -19,11 +19,6 @@ from recombine.probes.graph_steps.statistics import digit_skill, digit_table, pr
 from recombine.studies.shapes import if_run, sequence_run, undecided
 from recombine.supports import ShortLists, SmallFactors
 from recombine.training.config import RunConfig
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from recombine.figures.base import Figure
 
 Format = Literal["steps", "question only", "steps, plain places"]
 STEPS, QUESTION, PLAIN = get_args(Format)
@@ -142,13 +137,11 @@ class Subgraphs(Study):
     replicates: PositiveInt = 8
     """Independent replicates: what is trained on, initialisation and order of the data."""
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def check(self) -> None:
         for problem, family in FAMILIES.items():
             given, wanted = getattr(self, problem).family, family.model_fields["kind"].default
             if not (isinstance(given, family) and given.steps):
                 raise ValueError(f"{problem} is {given.kind}: it must be {wanted}, with its steps")
-        return self
 
     def arms(self) -> dict[str, Arm]:
         arms = {}
@@ -170,7 +163,7 @@ class Subgraphs(Study):
     def measurements(self) -> list[Any]:
         return [GraphSteps()]
 
-    def claims(self, **arms: Arm) -> Iterator[StudyClaim]:
+    def claims(self, **arms: Arm) -> Claims:
         def of(column: str, arm: str = "lists") -> Column:
             return if_run(self, arms.get(arm), column)
 
@@ -230,9 +223,7 @@ class Subgraphs(Study):
         learned = computed(digit_skill, "products_question", "result").above(0.5)
         yield precondition("results-are-learned", learned, text)
 
-    def figures(self, **arms: Arm) -> Iterator[Figure]:
-        import pandas as pd
-
+    def figures(self, **arms: Arm) -> Figures:
         from recombine.figures import graph_steps as figures
 
         def rows(name: str, *names: str) -> pd.DataFrame:

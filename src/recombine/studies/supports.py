@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
-from pydantic import NonNegativeInt, PositiveFloat, PositiveInt, model_validator
+import pandas as pd
+from pydantic import NonNegativeInt, PositiveFloat, PositiveInt
 
 from recombine.component import field
-from recombine.design import Arm, Column, Study, StudyClaim, claim
+from recombine.design import Arm, Claims, Column, Figures, Study, claim
 from recombine.families import Family, Lookup
 from recombine.models import MLP
 from recombine.probes import CertificateOfSupport, Scores
@@ -16,9 +16,6 @@ from recombine.studies.paired_supports import Kinds, kinds_in_pairs, lost, score
 from recombine.studies.shapes import PAPER_RUN, control_fails, fits, other_family, skill
 from recombine.supports import BySize, Disconnected, Gaps, Random
 from recombine.training.config import RunConfig
-
-if TYPE_CHECKING:
-    from recombine.figures.base import Figure
 
 COMPARED = {
     "balanced": "random",
@@ -93,10 +90,8 @@ class Supports(Study):
     control_number: PositiveInt = 40
     """Combinations of the control: few, so that it can be learned at all."""
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def check(self) -> None:
         other_family(self)
-        return self
 
     def kinds(self) -> Kinds:
         """The supports by name."""
@@ -117,7 +112,7 @@ class Supports(Study):
     def measurements(self) -> list[Any]:
         return [Scores(), CertificateOfSupport()]
 
-    def claims(self, main: Arm, lookup: Arm) -> Iterator[StudyClaim]:
+    def claims(self, main: Arm, lookup: Arm) -> Claims:
         def loss(support: str) -> Column:
             """What is lost with a support, on the combinations that it and its rival hold out."""
             return lost(main, support, COMPARED[support], skill)
@@ -184,9 +179,7 @@ class Supports(Study):
             "(correlation within tasks).",
         )
 
-    def figures(self, main: Arm, lookup: Arm) -> Iterator[Figure]:
-        import pandas as pd
-
+    def figures(self, main: Arm, lookup: Arm) -> Figures:
         yield scores_by_support(
             pd.concat([main.frame, lookup.frame.assign(support="control")]),
             main.axes["support"],

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
-from pydantic import NonNegativeInt, PositiveInt, model_validator
+import pandas as pd
+from pydantic import NonNegativeInt, PositiveInt
 
 from recombine import stats
-from recombine.design import Arm, Column, Study, StudyClaim, average, claim, control, highest, precondition, statistic
+from recombine.design import Arm, Claims, Figures, Study, claim, control, precondition
+from recombine.design.column import Column, average, highest, statistic
 from recombine.objectives import FlowMatching
 from recombine.probes import Concepts, Gallery, Measurement, Readout, Scores
 from recombine.spaces import ProductSpace
@@ -16,9 +17,6 @@ from recombine.stats.generated_images import RIVALS
 from recombine.studies.shapes import ascending, sequence_run
 from recombine.supports import Corner, Gaps, Planned, Random
 from recombine.training.config import RunConfig
-
-if TYPE_CHECKING:
-    from recombine.figures.base import Figure
 
 COLOURS = ("red", "green", "blue", "yellow", "purple", "cyan", "orange", "white")
 ONE_THING = {
@@ -110,11 +108,9 @@ class TextToImage(Study):
     first_seed: NonNegativeInt = 2000
     """Fresh seeds: an earlier form of two claims was decided on those from 1000 on."""
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def check(self) -> None:
         ascending(self, "widths", "steps", "numbers", least=1)
         ascending(self, "more_pairs", "reaches", least=0)
-        return self
 
     @property
     def usual(self) -> dict[str, int]:
@@ -148,7 +144,7 @@ class TextToImage(Study):
         scores = Scores(draws=self.score_draws, samples=1, map=False)  # The gallery has the map.
         return [scores, Concepts(draws=self.concept_draws), Readout(), Gallery()]
 
-    def claims(self, complete: Arm, missing: Arm, corner: Arm, two_things: Arm, **more: Arm) -> Iterator[StudyClaim]:
+    def claims(self, complete: Arm, missing: Arm, corner: Arm, two_things: Arm, **more: Arm) -> Claims:
         one, reads = (complete, missing, corner), (*NEEDS, "readable-inside")
 
         def mean(column: str) -> Column:
@@ -265,9 +261,7 @@ class TextToImage(Study):
             gain = complete["success_held_out"] - success["random"]
             yield claim("covering-pairs-helps", gain.greater(0.02), text, needs=NEEDS)
 
-    def figures(self, **arms: Arm) -> Iterator[Figure]:
-        import pandas as pd
-
+    def figures(self, **arms: Arm) -> Figures:
         from recombine.figures import generated_images as drawn
 
         tables = {name: arms[name].tables for name in ARMS}

@@ -58,7 +58,7 @@ def test_an_answer_says_whether_the_claim_holds_before_the_claim():
     basis = "Effect +0.34 (95 % interval +0.32 to +0.36) over 12 replicates."
     assert wording.answer_in_words(record) == f"Holds: It rises. {basis}"
     undecided = wording.answer_in_words(record | {"answer": "not decided", "note": "too few"}, "texts")
-    assert undecided.startswith("Not decided: the claim was: It rises. ") and undecided.endswith("12 texts. (too few.)")
+    assert undecided.startswith("Not decided. The claim was: It rises. ") and undecided.endswith("12 texts. (too few.)")
     scales = [
         {"scale": "R2", "effect": -0.04, "interval": [-0.05, -0.03]},
         {"scale": "log error", "effect": 0.7, "interval": [0.6, 0.8]},

@@ -49,7 +49,7 @@ def _answer(verdicts: Sequence[Mapping[str, Any]]) -> str:
     claims = [record for record in verdicts if record["role"] == "claim"]
     # A study without a primary claim answers with its first one.
     primary = [record for record in claims if record["primary"]] or claims[:1]
-    return " ".join(map(answer_in_words, primary)) or "This study has no claim."
+    return "\n".join(map(answer_in_words, primary)) or "This study has no claim."
 
 
 def _table(title: str, frame: pd.DataFrame, note: str = "") -> Table:

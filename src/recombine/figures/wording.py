@@ -95,14 +95,11 @@ def answer_in_words(record: Mapping[str, Any], replicates: str = "replicates") -
         For instance `Holds: Held-out R2 rises. Effect +0.34 (95 % interval +0.32 to +0.36) over 12 replicates.` A claim that
         does not hold is introduced as a claim, so that nobody takes it for the finding.
     """
-    holds = record["answer"] == "holds"
-    statement = record["statement"] if holds else f"the claim was: {record['statement']}"
+    start = f"{record['answer'].capitalize()}{':' if record['answer'] == 'holds' else '. The claim was:'}"
     scales = record.get("scales") or [{**record, "scale": ""}]
     effects = "; ".join(
         f"{scale['scale']} {signed(scale['effect'])} (95 % interval {interval_in_words(scale['interval'])})".lstrip()
         for scale in scales
     )
     note = f" ({record['note']}.)" if record["note"] else ""
-    return (
-        f"{record['answer'].capitalize()}: {statement} Effect {effects} over {record['replicates']} {replicates}.{note}"
-    )
+    return f"{start} {record['statement']} Effect {effects} over {record['replicates']} {replicates}.{note}"

@@ -42,6 +42,7 @@ def world(made: Any) -> World:
         given: float = 0.0,
         common: float = COMMON,
         fits: float = 1.0,
+        rare: float = 1.0,
         texts: int = 80,
         kept: Callable[[dict[str, Any]], bool] = lambda labels: True,
     ) -> Tables:
@@ -68,7 +69,8 @@ def world(made: Any) -> World:
                             | {"input_logprob": probabilities[0] + 0.1 * number % 1}
                             for number in range(texts)
                         ]
-            rows += [{"region": "trained", "way": "decode", "level": "", "common": True, "right": fits}]
+            trained = {"region": "trained", "way": "decode", "level": ""}
+            rows += [trained | {"common": True, "right": fits}, trained | {"common": False, "right": rare}]
             return pd.DataFrame(rows if kept(labels) else [])
 
         return made(study, lambda labels: {}, cipher_answers=answers)
@@ -127,9 +129,10 @@ def test_verdicts_where_tasks_are_alike(small: Embers, world: World, words: Any)
 
 
 def test_a_network_that_did_not_fit_decides_nothing(small: Embers, world: World, words: Any) -> None:
-    verdicts = words(small, world(small, fits=0.5, texts=12))
-    for name in ("probable-output", "common-task", "decoding-gap", "output-weight", "gap-moves"):
-        assert verdicts[name] == "inconclusive"
+    for missing in ({"fits": 0.5}, {"rare": 0.8}):
+        verdicts = words(small, world(small, **missing, texts=12))
+        for name in ("probable-output", "common-task", "decoding-gap", "output-weight", "gap-moves"):
+            assert verdicts[name] == "inconclusive"
 
 
 def test_weights_are_those_of_the_odds(small: Embers, world: World, effects: Any) -> None:

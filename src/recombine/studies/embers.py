@@ -37,7 +37,7 @@ TEXTS = {
 HELD_OUT = {"region": "held_out", "cipher": True}
 COLUMNS = "run", "arm", "replicate", "region", "way", "shift", "common", "level", "text"
 NUMBERS = ("input_logprob", "output_logprob", "right", "own_logprob")
-FITS = ("fits-common", "rare-is-decoded", "rare-is-encoded")
+FITS = ("fits-common", "rare-is-learned")
 LANGUAGE = (*FITS, "knows-the-language")
 
 
@@ -68,7 +68,7 @@ class Embers(Study):
             "replicates": 2,
         },
         "demo": {"replicates": 4},
-        "laptop": {},
+        "laptop": {"first_seed": 4000},
         "paper": {
             "base": cipher_run(
                 {"alphabet": 26, "length": 15},
@@ -83,12 +83,12 @@ class Embers(Study):
     shown = "decode_common", "decode_rare", "encode_common", "encode_rare", "decode_rare_in", "nats_for_order"
 
     base: RunConfig = RunConfig.model_validate(
-        cipher_run({}, {}, {"width": 96}, tasks=96, steps=400, eval_every=100, validation_tasks=64)
+        cipher_run({}, {}, {"width": 96}, tasks=96, steps=1200, eval_every=100, validation_tasks=64)
     )
     """What all runs share; the arms set which shift is common, and by how much."""
     combinations: PositiveInt = 4096
     """The largest number of lines of held-out texts that are answered."""
-    replicates: PositiveInt = 8
+    replicates: PositiveInt = 16
     """Independent replicates: language, texts, stream, initialisation and order of the data."""
 
     def check(self) -> None:
@@ -143,9 +143,9 @@ class Embers(Study):
         trained = statistic(self.mean, skewed, region="trained", common=True)
         text = "Lines of the stream with the common shift are answered right (exact match, decoded and encoded)."
         yield precondition("fits-common", trained.above(0.9), text)
-        for way in (DECODE, ENCODE):
-            text = f"The rare shifts are learned, too: held-out texts are {way}d by them (exact match; a guess is right in 1 of 1,000 or less)."
-            yield precondition(f"rare-is-{way}d", right(skewed, way=way, common=False).above(0.1), text)
+        text = "So are lines with the rare shifts: without this, a gap on held-out texts would only say that training was too short."
+        rare = statistic(self.mean, skewed, region="trained", cipher=True, common=False)
+        yield precondition("rare-is-learned", rare.above(0.95), text)
         text = (
             "The network has learned which words follow which: as a text alone, it gives held-out texts a higher probability than "
             "the same words in their least probable order (nats)."
@@ -153,23 +153,25 @@ class Embers(Study):
         yield precondition("knows-the-language", (nats(PROBABLE) - nats(REORDERED)).greater(1.0), text)
         decoded = gap(skewed, DECODE)
         text = "Decoding to probable texts is right more often than to made-up texts of the same letters (exact match, mean over all shifts)."
-        yield claim("probable-output", decoded.greater(MARGIN), text, primary=True, needs=LANGUAGE)
+        yield claim("probable-output", decoded.greater(MARGIN), text, primary=True, needs=LANGUAGE, version=2)
         text = "The same against texts of the same words in their least probable order."
-        yield claim("probable-order", gap(skewed, DECODE, REORDERED).greater(MARGIN), text, needs=LANGUAGE)
+        yield claim("probable-order", gap(skewed, DECODE, REORDERED).greater(MARGIN), text, needs=LANGUAGE, version=2)
         text = "Held-out texts are answered right more often by the common shift than by rare ones (exact match, decoded and encoded)."
-        yield claim("common-task", lead(skewed).greater(MARGIN), text, needs=FITS)
+        yield claim("common-task", lead(skewed).greater(MARGIN), text, needs=FITS, version=2)
         text = (
             "The probability of the plain text matters more in decoding, where it is the answer, than in encoding (difference of "
             "the two gaps in exact match between probable and made-up texts)."
         )
-        yield claim("decoding-gap", (decoded - gap(skewed, ENCODE)).greater(MARGIN), text, needs=LANGUAGE)
+        yield claim("decoding-gap", (decoded - gap(skewed, ENCODE)).greater(MARGIN), text, needs=LANGUAGE, version=2)
         text = (
             "The answer's log-probability has a positive weight in the mixed logistic regression (log-odds per 10 nats), with way, "
             "shift and the input's log-probability held constant."
         )
-        yield claim("output-weight", weights[OUTPUT].greater(0.0), text, needs=LANGUAGE)
+        yield claim("output-weight", weights[OUTPUT].greater(0.0), text, needs=LANGUAGE, version=2)
         text = "That weight is larger than the weight of the input's log-probability."
-        yield claim("output-over-input", (weights[OUTPUT] - weights[INPUT]).greater(0.0), text, needs=LANGUAGE)
+        yield claim(
+            "output-over-input", (weights[OUTPUT] - weights[INPUT]).greater(0.0), text, needs=LANGUAGE, version=2
+        )
         text = "Where all shifts are equally frequent, held-out texts are answered right (exact match)."
         yield precondition("even-shifts-are-learned", right(even_shifts).above(0.5), text)
         text = "Where all shifts are equally frequent, the one that is common elsewhere is answered as well as the others (exact match)."
@@ -181,7 +183,7 @@ class Embers(Study):
             "The gap follows the frequency and not the shift: a shift gains where it is made the common one (exact match of the two "
             "shifts, each where it is common minus where the other one is)."
         )
-        yield control("gap-moves", (gains / 2).greater(MARGIN), text, needs=FITS)
+        yield control("gap-moves", (gains / 2).greater(MARGIN), text, needs=FITS, version=2)
         text = "Where all texts of the stream are equally probable, held-out texts are decoded (exact match)."
         yield precondition("even-texts-are-learned", right(even_texts, way=DECODE).above(0.1), text)
         text = (

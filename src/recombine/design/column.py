@@ -86,11 +86,10 @@ class Column:
         """
         for label, level in labels.items():
             levels = self._levels(label)
-            for one in level if isinstance(level, tuple) else (level,):
-                if one not in levels:
-                    raise BadInput(
-                        f"{self.words} has no {label} {one!r}.", fix=did_you_mean(str(one), map(str, levels))
-                    )
+            for wanted in level if isinstance(level, tuple) else (level,):
+                if wanted not in levels:
+                    fix = did_you_mean(str(wanted), map(str, levels))
+                    raise BadInput(f"{self.words} has no {label} {wanted!r}.", fix=fix)
         chosen = [index for index, cell in enumerate(self.cells) if _matches(cell, labels)]
         if not chosen:
             raise BadInput(f"{self.words} has no cell with {_named(labels)}.", fix=f"its cells: {self._listed()}")

@@ -131,8 +131,10 @@ def test_reductions_are_over_levels_in_their_order(scores):
 def test_columns_are_combined_cell_by_cell(scores):
     grid, data = scores
     narrow, wide = grid["r2"].at(width=8), grid["r2"].at(width=16)
+    np.testing.assert_allclose((wide - narrow).rise().values(data), [0.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose((wide - narrow).highest().values(data), [0.08, 0.08])
     with pytest.raises(BadInput, match="the cells differ"):
-        _ = narrow - wide
+        _ = narrow.at(number=(40, 80)) - wide.at(number=(80, 160))
     np.testing.assert_allclose((wide.first() - narrow.first()).values(data), [0.08, 0.08])
     np.testing.assert_allclose((1 - narrow.first()).values(data), [0.42, 0.32])
     np.testing.assert_allclose((2 * narrow - narrow).last().values(data), narrow.last().values(data))

@@ -201,12 +201,12 @@ def test_every_precondition_is_needed(small: Constraints) -> None:
     assert {claim.name for claim in claims if claim.role == "precondition"} <= needed
 
 
-def test_what_is_left_out_is_not_decided(world: World, words: Any) -> None:
+def test_what_is_left_out_is_not_asked(world: World, words: Any) -> None:
     whole = {"methods": ("answer only", "with reward"), "first_seed": 0, "replicates": 6}
     study = validate(Constraints, Constraints.profiles["smoke"] | whole)
     verdicts = words(study, world(study))
-    assert verdicts["bounds-not-balance-14"] == verdicts["steps-do-not-lift"] == "inconclusive"
-    assert verdicts["bounds-not-balance"] == "inconclusive"
+    assert not {"bounds-not-balance-14", "steps-do-not-lift", "architecture-changes-little"} & verdicts.keys()
+    assert verdicts["bounds-not-balance"] == "supported", "over the architectures that were trained"
     assert verdicts["reward-works-where-it-can"] == "supported"
 
 

@@ -75,6 +75,8 @@ class Column:
     compute: Callable[[Data], Values]
     words: str
     """How the column is written, for error messages and listings."""
+    left_out: bool = False
+    """Whether a profile leaves out runs that it is about: claims on it are not asked there."""
 
     # Choosing and reducing cells
 
@@ -241,7 +243,7 @@ class Column:
             right = other.compute(data)
             return combine(self.compute(data), right if order is None else right[:, order])
 
-        return Column(self.seeds, cells, compute, words)
+        return Column(self.seeds, cells, compute, words, self.left_out or other.left_out)
 
     # Judging
 
@@ -287,7 +289,9 @@ class Column:
     # Words
 
     def _made(self, cells: Sequence[Labels], change: Callable[[Values], Values], words: str) -> Column:
-        return Column(self.seeds, tuple(cells), lambda data: change(self.compute(data)), words)
+        return dataclasses.replace(
+            self, cells=tuple(cells), compute=lambda data: change(self.compute(data)), words=words
+        )
 
     def _labels(self) -> dict[str, None]:
         return dict.fromkeys(label for cell in self.cells for label in cell)
@@ -382,7 +386,10 @@ def _together(name: str, columns: Sequence[Column], reduce: Callable[[list[Value
     first = columns[0]
     if any(column.seeds != first.seeds or len(column.cells) != len(first.cells) for column in columns):
         raise BadInput(f"{words}: the replicates or cells differ.", fix="reduce each to one cell of the same seeds")
-    return Column(first.seeds, first.cells, lambda data: reduce([column.compute(data) for column in columns]), words)
+    left_out = any(column.left_out for column in columns)
+    return Column(
+        first.seeds, first.cells, lambda data: reduce([column.compute(data) for column in columns]), words, left_out
+    )
 
 
 def _matches(cell: Labels, labels: Labels) -> bool:
@@ -393,8 +400,11 @@ def _matches(cell: Labels, labels: Labels) -> bool:
 
 
 def _aligned(first: Sequence[Labels], second: Sequence[Labels]) -> list[int] | None:
-    """For each cell of the first column the same cell of the second, by the labels that both have."""
-    shared = {label for cell in first for label in cell} & {label for cell in second for label in cell}
+    """For each cell of the first column the same cell of the second, by the labels that both have more than one level of."""
+    levels = [
+        {label: {cell.get(label) for cell in cells} for cell in cells for label in cell} for cells in (first, second)
+    ]
+    shared = {label for label in levels[0].keys() & levels[1].keys() if max(len(each[label]) for each in levels) > 1}
     places = {tuple((k, v) for k, v in sorted(cell.items()) if k in shared): i for i, cell in enumerate(second)}
     order = [places.get(tuple((k, v) for k, v in sorted(cell.items()) if k in shared)) for cell in first]
     if len(first) != len(second) or len(places) < len(second) or None in order:

@@ -211,6 +211,7 @@ class Study(Component, abc.ABC):
             }
             claims = tuple(_called(self.claims, arms))
             _check_claims(claims)
+            claims = _asked(claims)
         except BadInput as error:
             raise BadInput(f"Study {self.kind!r}: {error.message}", fix=error.fix) from error
         return Design(self, arms, measurements, claims)
@@ -260,3 +261,11 @@ def _check_claims(claims: Sequence[StudyClaim]) -> None:
                 raise BadInput(
                     f"Claim {claim.name!r} needs {need!r}, and no claim has this name.", fix=did_you_mean(need, names)
                 )
+
+
+def _asked(claims: Sequence[StudyClaim]) -> tuple[StudyClaim, ...]:
+    """The claims that the runs can decide: not those about runs that a profile leaves out, nor those that need such a claim."""
+    left_out = {claim.name for claim in claims if claim.effect.left_out}
+    while more := {claim.name for claim in claims if left_out.intersection(claim.needs)} - left_out:
+        left_out |= more
+    return tuple(claim for claim in claims if claim.name not in left_out)

@@ -69,6 +69,16 @@ class Embers(Study):
         },
         "demo": {"replicates": 4},
         "laptop": {"first_seed": 4000},
+        "workstation": {
+            "base": cipher_run(
+                {"alphabet": 26},
+                {"lexicon": 100, "number": 100_000},
+                {"width": 96},
+                **{"tasks": 96, "steps": 3000, "eval_every": 250, "validation_tasks": 64},
+            ),
+            "replicates": 8,
+            "first_seed": 4500,
+        },
         "paper": {
             "base": cipher_run(
                 {"alphabet": 26, "length": 15},

@@ -48,7 +48,7 @@ class Productivity(Study):
             "number": 522,
             "widths": (64, 256, 512),
             "depth": 4,
-            "replicates": 8,
+            "replicates": 6,
             "first_seed": 4500,
         },
         "paper": {

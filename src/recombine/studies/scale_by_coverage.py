@@ -63,7 +63,7 @@ class ScaleByCoverage(Study):
             "widths": (32, 128, 512),
             "steps": (188, 750, 1500),
             "numbers": (64, 256),
-            "replicates": 8,
+            "replicates": 6,
             "first_seed": 4500,
         },
         "paper": {

@@ -16,7 +16,7 @@ from recombine.families import LookupScan
 from recombine.models import EncoderDecoder, Model
 from recombine.probes import ScanCertificateMeasurement, ScanCommands, Scores
 from recombine.spaces.scan import language
-from recombine.studies.shapes import ascending, if_run, sequence_run, undecided
+from recombine.studies.shapes import ascending, if_run, left_out, sequence_run
 from recombine.supports import CompoundDivergence, Random, ScanSplit, SupportKind
 from recombine.supports.regions import STRATA
 from recombine.training.config import RunConfig
@@ -94,9 +94,9 @@ class Scan(Study):
     shares: tuple[float, ...] = (0.05, 1.0)
     """Shares of the training commands, smallest first. All splits have the largest."""
     splits: tuple[str, ...] = tuple(SPLITS)
-    """What is held out. The claims of a split that is left out are not decided."""
+    """What is held out. The claims of a split that is left out are not asked."""
     scales: tuple[Literal["width", "layers", "share"], ...] = ("width", "layers", "share")
-    """What grows. The claims of a scale that is left out are not decided."""
+    """What grows. The claims of a scale that is left out are not asked."""
     divergent: CompoundDivergence = CompoundDivergence()
     """The same words equally often, in compounds that differ as much as possible; in `alike`, as little as possible."""
     few: field("supports", SupportKind) = Random(number=256, reserve=256)  # type: ignore[valid-type]
@@ -195,7 +195,7 @@ class Scan(Study):
         )
         for (name, (subject, difference, _)), split in itertools.product(SCALES.items(), SCALED):
             run = name in scaled and split in self.splits
-            rise = scaled[name]["accuracy_held_out"].at(split=split).rise(name) if run else undecided(self)
+            rise = scaled[name]["accuracy_held_out"].at(split=split).rise(name) if run else left_out(self)
             yield claim(
                 f"{name}-does-not-close-{split}",
                 rise.below(0.1),

@@ -140,14 +140,14 @@ def control_fails(
         yield control("control-gains-nothing", gain.equivalent(), same, needs="control-is-learned")
 
 
-def undecided(study: Study) -> Column:
-    """NaN in each replicate: the effect of a claim whose runs a profile leaves out."""
+def left_out(study: Study) -> Column:
+    """The effect of a claim whose runs a profile leaves out: the claim is not asked."""
     seeds = tuple(study.seeds)
-    return Column(seeds, ({},), lambda data: np.full((len(seeds), 1), np.nan), "undecided")
+    return Column(seeds, ({},), lambda data: np.full((len(seeds), 1), np.nan), "left_out", left_out=True)
 
 
 def if_run(study: Study, arm: Arm | None, column: str, **labels: Any) -> Column:
-    """A column of an arm in the cells with these labels; undecided where a profile leaves them out.
+    """A column of an arm in the cells with these labels; `left_out` where a profile leaves them out.
 
     Args:
         study: The study.
@@ -156,5 +156,5 @@ def if_run(study: Study, arm: Arm | None, column: str, **labels: Any) -> Column:
         **labels: The level of one or more axes, as in `Column.at`.
     """
     if arm is None or any(level not in arm.axes.get(axis, ()) for axis, level in labels.items()):
-        return undecided(study)
+        return left_out(study)
     return arm[column].at(**labels)

@@ -16,7 +16,7 @@ from recombine.objectives import NextToken
 from recombine.probes import GraphSteps
 from recombine.probes.graph_steps import COLUMNS
 from recombine.probes.graph_steps.statistics import digit_skill, digit_table, predictable_digits, slips_by_depth
-from recombine.studies.shapes import if_run, sequence_run, undecided
+from recombine.studies.shapes import if_run, left_out, sequence_run
 from recombine.supports import ShortLists, SmallFactors
 from recombine.training.config import RunConfig
 
@@ -129,7 +129,7 @@ class Subgraphs(Study):
     """Einstein's puzzle. With fewer names networks memorise the puzzles; with three houses they need far longer."""
     model: field("models", Model) = Decoder(width=64)  # type: ignore[valid-type]
     formats: tuple[Format, ...] = get_args(Format)
-    """What is written, and at which positions. Claims about a format that is left out are not decided."""
+    """What is written, and at which positions. Claims about a format that is left out are not asked."""
     first_seed: int = 2000
     """Seeds from 1000 decided before steps were judged in answers of the right length alone."""
     spread: PositiveInt = 2
@@ -169,7 +169,7 @@ class Subgraphs(Study):
 
         def computed(function: Any, arm: str, rows: str) -> Column:
             if arm not in arms:
-                return undecided(self)
+                return left_out(self)
             return statistic(lambda tables: function(part(tables, rows)), arms[arm])
 
         for arm, least in FITS.items():

@@ -54,7 +54,7 @@ class Supports(Study):
         "laptop": {"first_seed": 4000},
         "workstation": {
             "base": {"model": {"kind": "mlp", "width": 512, "depth": 4}, "recipe": {"kind": "fast", "steps": 1500}},
-            "replicates": 8,
+            "replicates": 6,
             "first_seed": 4500,
         },
         "paper": {"base": PAPER_RUN},

@@ -57,10 +57,11 @@ def test_it_is_short():
 
 
 def test_the_table_of_verdicts_is_that_of_the_recorded_results(tmp_path):
-    for path in RESULTS.glob("*/*.*"):
+    for path in RESULTS.rglob("*"):
         if path.name in ("verdicts.json", "note.md"):
-            (tmp_path / path.parent.name).mkdir(exist_ok=True)
-            shutil.copy(path, tmp_path / path.parent.name)
+            copy = tmp_path / path.relative_to(RESULTS)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, copy)
     again = "stale: run python docs/results/into_page.py"
     assert (RESULTS / "verdicts.md").read_text() == write_verdicts(tmp_path).read_text(), again
     script = runpy.run_path(str(RESULTS / "into_page.py"))

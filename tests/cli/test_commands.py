@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from recombine.cli.results import write_verdicts
 from recombine.component import ROOMS, kinds
 from recombine.spaces.product import ProductSpace
 from recombine.store.files import moved, sealed
@@ -402,6 +403,32 @@ def test_export_of_all_writes_a_folder_a_study_and_one_table(cli, copy, tmp_path
     assert "## Primary claims" in page and "## data-scaling (smoke, changed profile)" in page
     tables = [part.splitlines() for part in page.split("\n\n") if part.startswith("| ")]
     assert all(len({line.count("|") for line in lines}) == 1 for lines in tables) and len(tables) == 2
+
+
+@pytest.mark.parametrize(
+    ("usual", "larger", "words"),
+    [
+        ("supported", "supported", "**holds**, at workstation size too"),
+        ("supported", "contradicted", "**depends on size** (holds; at workstation size: does not hold)"),
+        ("supported", "inconclusive", "holds; at workstation size: not decided"),
+    ],
+)
+def test_larger_runs_stand_beside_the_usual_ones(tmp_path, usual, larger, words):
+    def write(folder, verdict, effect):
+        claim = {"claim": "weak", "study": "another", "statement": "It is so.", "role": "claim", "primary": True}
+        judged = {"direction": "greater", "margin": 0.1, "verdict": verdict, "verdict_alone": verdict, "version": 1}
+        numbers = {"effect": effect, "interval": [effect - 0.05, effect + 0.05], "replicates": 8, "p": 0.01}
+        more = {"needs": [], "p_adjusted": 0.01, "note": ""}
+        (folder / "another").mkdir(parents=True)
+        record = claim | judged | numbers | more | {"profile": folder.name}
+        (folder / "another" / "verdicts.json").write_text(json.dumps([record]))
+
+    effects = {"supported": 0.3, "contradicted": -0.3, "inconclusive": 0.1}
+    write(tmp_path, usual, effects[usual])
+    write(tmp_path / "workstation", larger, effects[larger])
+    page = write_verdicts(tmp_path).read_text()
+    assert words in page and "| at workstation size |" in page
+    assert f"{effects[larger]:.3f} [" in page
 
 
 def test_results_of_other_stores_stay_and_count(cli, copy, tmp_path):

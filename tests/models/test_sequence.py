@@ -211,3 +211,19 @@ def test_tasks_that_a_caller_vmaps_are_answered_alike(model: Model, apart: bool)
     stack = jax.tree.map(lambda *leaves: jnp.stack(leaves), *networks)
     both = eqx.filter_vmap(lambda network: network.generate_vmappable(codes, steps))(stack)
     np.testing.assert_array_equal(both, jnp.stack(plain))
+
+
+def test_answers_of_given_lengths_end_there_and_nowhere_before() -> None:
+    """Up to a network's own end, an answer is the one that it gives by itself."""
+    network, codes = drawn(MODELS[0]), prompts(3)
+    free = np.asarray(network.generate(codes))
+    lengths = jnp.arange(len(codes)) % (network.longest_answer - 1) + 2
+    whole = np.asarray(network.generate(codes, lengths=lengths))
+    vmapped = jax.vmap(lambda code, length: network.generate_vmappable(code[None], None, length[None])[0])
+    np.testing.assert_array_equal(vmapped(codes, lengths), whole)
+    for own, said, length in zip(free, whole, lengths.tolist(), strict=True):
+        assert said[length - 1] == END and (said[length:] == PAD).all()
+        assert not np.isin(said[: length - 1], [END, PAD]).any()
+        ended = int(np.argmax(own == END)) if (own == END).any() else len(own)
+        same = min(ended, length - 1)
+        np.testing.assert_array_equal(said[:same], own[:same])

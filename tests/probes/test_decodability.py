@@ -25,6 +25,7 @@ from recombine.training.config import RunConfig, Seeds
 from recombine.training.prepare import Setting
 
 SPACE = SubsetSpace(modules=8, max_active=3)
+FORMS = ("intrinsic", "transfer", "in_distribution")
 
 
 class Made(Network):
@@ -49,7 +50,7 @@ def made(identity: bool) -> Made:
 
 @pytest.fixture(scope="module")
 def setting(tiny: Callable[..., RunConfig]) -> Setting:
-    return Setting(tiny(space=SPACE, support=Random(number=30), seeds=Seeds.replicate(1)))
+    return Setting(tiny(space=SPACE, support=Random(number=34), seeds=Seeds.replicate(1)))
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +113,15 @@ def test_the_untrained_network_is_measured_too(setting: Setting):
     deepest = record(measured, network="trained", site="hidden 2", form="intrinsic", strength="chosen")
     assert measured.summary["intrinsic"] == deepest["r2"]
     assert measured.summary["selectivity"] == deepest["selectivity"]
+
+
+def test_a_probe_with_too_few_combinations_cannot_read(tiny: Callable[..., RunConfig]):
+    """Two combinations per constituent are the fewest: half of 30 is too few for 8, and half of the held-out ones is enough."""
+    few = Setting(tiny(space=SPACE, support=Random(number=30), seeds=Seeds.replicate(1)))
+    measured = Decodability().measure(few, made(identity=False))
+    r2 = {form: record(measured, site="made", form=form, strength="chosen")["r2"] for form in FORMS}
+    assert np.isnan(r2["in_distribution"]) and np.isnan(measured.summary["in_distribution_untrained"])
+    assert r2["intrinsic"] > 0.999 and r2["transfer"] > 0.999
 
 
 def test_it_is_deterministic(setting: Setting, measured: Measured):

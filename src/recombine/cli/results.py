@@ -22,8 +22,13 @@ from recombine.store.files import explained, finite, read_json, write_json
 if TYPE_CHECKING:
     from recombine.design.run import StudyResult
 
+LARGER = "workstation"
+"""The folder in which results of larger runs stand beside the usual ones, and the profile that makes them."""
+UNDECIDED = "not decided"
 LONGEST = 38
 """The most words of a statement in a cell of a table; longer ones stand below it in full."""
+Larger = Mapping[tuple[str, str, int], Mapping[str, Any]]
+"""Verdicts of larger runs by study, claim and version."""
 
 
 def report(
@@ -124,14 +129,15 @@ def write_verdicts(out: Path) -> Path:
 
     Args:
         out: A folder with one folder per study. `p_portfolio` in its `verdicts.json` is corrected over all studies; its
-            `note.md`, if there is one, is added to the page.
+            `note.md`, if there is one, is added to the page. Results of larger runs in `workstation/STUDY` stand beside these.
 
     Returns:
         The path of the page.
     """
     notes = {path.parent.name: path.read_text(encoding="utf-8").strip() for path in sorted(out.glob("*/note.md"))}
+    larger = _settle_recorded(out / LARGER)
     page = out / "verdicts.md"
-    page.write_text(markdown(_settle_recorded(out), notes), encoding="utf-8")
+    page.write_text(markdown(_settle_recorded(out), notes, larger), encoding="utf-8")
     return page
 
 
@@ -152,27 +158,48 @@ def _settle_recorded(out: Path) -> list[dict[str, Any]]:
     return made
 
 
-def markdown(records: Sequence[Mapping[str, Any]], notes: Mapping[str, str] | None = None) -> str:
+def markdown(
+    records: Sequence[Mapping[str, Any]],
+    notes: Mapping[str, str] | None = None,
+    larger: Sequence[Mapping[str, Any]] = (),
+) -> str:
     """All verdicts as Markdown: one row per study with its primary claim, then every claim of each study.
 
     Args:
         records: Verdicts as plain values.
         notes: What to add about a study, by its name.
+        larger: Verdicts of the same studies from larger runs.
     """
     notes = notes or {}
+    beside = {(record["study"], record["claim"], record["version"]): record for record in larger}
     studies: dict[str, list[Mapping[str, Any]]] = {}
     for record in records:
         studies.setdefault(record["study"], []).append(record)
-    parts = ["# Verdicts", "## Primary claims", _summary(studies, notes)]
+    parts = ["# Verdicts", "## Primary claims", _summary(studies, notes, beside)]
     for study, own in studies.items():
-        parts += [f"## {_heading(study, own)}", _claims(own)]
+        parts += [f"## {_heading(study, own)}", _claims(own, beside)]
         remarks = [f"- `{record['claim']}`: {text}" for record in own for text in _remarks(record)]
         parts += ["\n".join(remarks)] if remarks else []
         parts += [notes[study]] if study in notes else []
     return "\n\n".join(parts) + "\n"
 
 
-def _summary(studies: Mapping[str, Sequence[Mapping[str, Any]]], notes: Mapping[str, str]) -> str:
+def at_both_sizes(record: Mapping[str, Any], larger: Mapping[str, Any] | None) -> str:
+    """The answer of a claim in words, and whether larger runs give the same one."""
+    answer = f"**{record['answer']}**"
+    if larger is None:
+        return answer
+    if record["answer"] == larger["answer"]:
+        return f"{answer}, at {LARGER} size too"
+    words = f"{record['answer']}; at {LARGER} size: {larger['answer']}"
+    return words if UNDECIDED in (record["answer"], larger["answer"]) else f"**depends on size** ({words})"
+
+
+def _beside(record: Mapping[str, Any], larger: Larger) -> Mapping[str, Any] | None:
+    return larger.get((record["study"], record["claim"], record["version"]))
+
+
+def _summary(studies: Mapping[str, Sequence[Mapping[str, Any]]], notes: Mapping[str, str], larger: Larger) -> str:
     """One row per main claim: question of its study, whether it holds, effect, and how many claims of the study hold."""
     rows = []
     for study, own in studies.items():
@@ -182,7 +209,7 @@ def _summary(studies: Mapping[str, Sequence[Mapping[str, Any]]], notes: Mapping[
         held = f"[{sum(map(_holds, own))} of {len(own)}]({where})"
         question = f"[{study}]({study}/): {_question(study)}"
         for main in [record for record in asked if record["primary"]] or (asked or own)[:1]:
-            holds = f"**{main['answer']}**{note}"
+            holds = f"{at_both_sizes(main, _beside(main, larger))}{note}"
             rows.append([question, holds, _short(main["statement"]), effect_text(main), held])
     head = ["study and its question", "does it hold?", "main claim", "effect [95 % interval]", "claims that hold"]
     return _lines(head, rows)
@@ -224,8 +251,9 @@ def _remarks(record: Mapping[str, Any]) -> list[str]:
     return whole + ([f"{record['note']}."] if record["note"] else [])
 
 
-def _claims(records: Iterable[Mapping[str, Any]]) -> str:
+def _claims(records: Sequence[Mapping[str, Any]], larger: Larger) -> str:
     rows = []
+    second = any(_beside(record, larger) for record in records)
     for record in records:
         role = "" if record["role"] == "claim" else f"{record['role'].capitalize()}: "
         text = record["statement"]
@@ -234,9 +262,13 @@ def _claims(records: Iterable[Mapping[str, Any]]) -> str:
             statement = f"**{statement}** (primary)"
         p = [_p(record[name]) for name in ("p_adjusted", "p_portfolio")]
         basis = [effect_text(record), margin_text(record), str(record["replicates"]), *p]
+        again = _beside(record, larger)
+        basis += (
+            [f"{again['answer']}: {effect_text(again)}, n = {again['replicates']}" if again else ""] if second else []
+        )
         rows.append([record["answer"], f"`{record['claim']}`", statement, *basis])
     head = ["does it hold?", "claim", "in words", "effect [95 % interval]", "margin", "n", "p", "p, all studies"]
-    return _lines(head, rows)
+    return _lines([*head, f"at {LARGER} size"] if second else head, rows)
 
 
 def _p(value: float | None) -> str:

@@ -102,7 +102,11 @@ class SequenceNetwork(Network):
         return RotaryEmbedding.at(jnp.take_along_axis(steps, numbers, axis=-1), self.head_size)
 
     def generate(
-        self, codes: Codes, steps: TaskSteps | None = None, key: Array | None = None
+        self,
+        codes: Codes,
+        steps: TaskSteps | None = None,
+        key: Array | None = None,
+        lengths: Int[Array, " task"] | None = None,
     ) -> Int[Array, "task token"]:
         """Free-running answers: each token follows from the prompt and the tokens generated before it.
 
@@ -110,6 +114,7 @@ class SequenceNetwork(Network):
             codes: The prompts.
             steps: The positions of consecutive tokens; None for 0, 1, ...
             key: Tokens are sampled with this key; None for the most likely token (greedy decoding).
+            lengths: Each answer has exactly this number of tokens, END included; None where the network ends its answers.
 
         Returns:
             The tokens of each answer, with PAD after END. The loop ends when all answers have ended.
@@ -133,12 +138,17 @@ class SequenceNetwork(Network):
             ended = (token == END) | (token == PAD)
             if key is not None:
                 logits += jax.random.gumbel(jax.random.fold_in(key, number), logits.shape)
+            if lengths is not None:
+                last = number == lengths - 1
+                logits = logits.at[:, END].set(jnp.where(last, jnp.inf, -jnp.inf))
             chosen = jnp.where(ended, PAD, jnp.argmax(logits, axis=-1))
             return number + 1, chosen, memory, answers.at[:, number].set(chosen)
 
         return jax.lax.while_loop(unfinished, step, (jnp.zeros((), int), first, memory, answers))[3]
 
-    def generate_vmappable(self, codes: Codes, steps: TaskSteps | None = None) -> Int[Array, "task token"]:
+    def generate_vmappable(
+        self, codes: Codes, steps: TaskSteps | None = None, lengths: Int[Array, " task"] | None = None
+    ) -> Int[Array, "task token"]:
         """`generate` as one loop even where a caller vmaps it over tasks.
 
         A vmapped loop runs until the last task has ended, and copies the memory of every task at every token. With all
@@ -146,8 +156,8 @@ class SequenceNetwork(Network):
         """
         weights, static = eqx.partition(self, eqx.is_array)
 
-        def run(weights: PyTree, codes: Array, steps: Array | None) -> Array:
-            return eqx.combine(weights, static).generate(codes, steps)
+        def run(weights: PyTree, codes: Array, steps: Array | None, lengths: Array | None) -> Array:
+            return eqx.combine(weights, static).generate(codes, steps, lengths=lengths)
 
         batched_run = jax.custom_batching.custom_vmap(run)
 
@@ -161,10 +171,10 @@ class SequenceNetwork(Network):
                 given[1:],
                 tuple(batched[1:]),
             )
-            rows = jax.tree.map(lambda leaf: leaf.reshape(-1, leaf.shape[-1]), rows)
+            rows = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), rows)
             return run(given[0], *rows).reshape(size, -1, self.longest_answer), True
 
-        return batched_run(weights, codes, steps)
+        return batched_run(weights, codes, steps, lengths)
 
 
 def as_tokens(values: Float[Array, "*place"]) -> Int[Array, "*place"]:

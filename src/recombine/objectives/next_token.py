@@ -75,11 +75,21 @@ class NextToken(Objective):
             logits = network.tasks(codes, inputs)
         return jnp.where(lost, jnp.nan, logits)
 
-    def evaluate(self, network: Network, codes: Codes, batch: Batch, key: Array) -> TaskOutputs:
+    def evaluate(self, network: Network, codes: Codes, batch: Batch, key: Array, whole: bool = False) -> TaskOutputs:
+        """Free-running answers.
+
+        Args:
+            network: The network.
+            codes: The prompts.
+            batch: The examples of the tasks.
+            key: For random positions.
+            whole: Whether each answer has as many tokens as its target. Otherwise the network ends its answers.
+        """
         network = as_sequence_network(network)
         most = codes.shape[1] + network.longest_answer
         steps = self._positions(key, jnp.full(len(codes), most), most) if self.random_positions else None
-        answers = network.generate_vmappable(codes, steps).astype(batch.targets.dtype)
+        lengths = jnp.sum(batch.targets[:, 0] != PAD, axis=-1) if whole else None
+        answers = network.generate_vmappable(codes, steps, lengths).astype(batch.targets.dtype)
         # A prompt has one answer, so all examples of a task have the same.
         return jnp.broadcast_to(answers[:, None], batch.targets.shape)
 

@@ -14,6 +14,10 @@ from recombine.probes.base import Measured, Measurement
 from recombine.probes.ridge import mean_r2
 from recombine.training.prepare import Setting
 
+PER_CONSTITUENT = 2
+"""The fewest combinations per constituent that a probe is fitted on. With 9 combinations of 8 constituents, R2 was negative in
+networks that solve .80 of held-out tasks."""
+
 
 class TracedRows(NamedTuple):
     """Combinations with the activations of their tasks: `draws` tasks to fit on and as many others to score on."""
@@ -40,12 +44,15 @@ class Decodability(Measurement):
     `transfer`: fitted on trained combinations, scored on held-out ones.
     `in_distribution`: fitted on half of the trained combinations, scored on the other half (as published).
 
+    A probe that is fitted on fewer combinations than `PER_CONSTITUENT` per constituent cannot read: its R2 would say more about
+    the probe than about the network, so it is NaN.
+
     Controls: the untrained network (`_untrained`), and targets that are random by combination. `selectivity` is R2 less
     that of the random targets.
     """
 
     kind: Literal["decodability"] = "decodability"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     combinations: PositiveInt = 512
     """The largest number of combinations of each region."""
     draws: PositiveInt = 4
@@ -108,6 +115,9 @@ def probe_site(traced: dict[str, TracedRows], site: str) -> list[dict[str, Any]]
             continue
         for strength in ("1", "chosen"):
             r2, control, log_strength = np.mean([fold[strength] for fold in folds], axis=0)
+            fitted = min(len(fit.rows) for fit, _ in pairs if len(fit.rows) > 1)
+            if fitted < PER_CONSTITUENT * traced["trained"].fit["vector"].shape[1]:
+                r2 = control = np.nan
             numbers = {"value": 10**log_strength, "r2": r2, "control": control, "selectivity": r2 - control}
             labels = {"form": form, "strength": strength}
             records.append(labels | {name: float(number) for name, number in numbers.items()})

@@ -14,6 +14,7 @@ from jaxtyping import Array, Int, PyTree
 
 from recombine.models.base import Network
 from recombine.objectives.base import Objective
+from recombine.objectives.next_token import NextToken
 from recombine.training.compiling import compiled
 from recombine.training.memory import is_out_of_memory
 from recombine.training.prepare import Setting
@@ -30,9 +31,13 @@ TOKEN_BATCH = 256
 
 @dataclasses.dataclass(frozen=True)
 class AnswerTask:
-    """The answer that a network generates to one task, and the target. Without an objective only the target."""
+    """The answer that a network generates to one task, and the target. Without an objective only the target.
+
+    With `whole`, the answer `whole` is added: generated with as many tokens as the target, so that it cannot end early.
+    """
 
     objective: Objective | None
+    whole: bool = False
 
     def __call__(self, network: Network | None, teacher: Any, encoder: Any, row: Array, key: Array) -> Any:
         _, code, batch = draw_examples(teacher, encoder, row, key, 1)
@@ -41,7 +46,11 @@ class AnswerTask:
         assert network is not None
         codes, batches = jax.tree.map(lambda leaf: leaf[None], (code, batch))
         answer = self.objective.evaluate(network, codes, batches, key)[0, 0]
-        return {"answer": answer, "target": batch.targets[0]}
+        found = {"answer": answer, "target": batch.targets[0]}
+        if self.whole:
+            assert isinstance(self.objective, NextToken)
+            found["whole"] = self.objective.evaluate(network, codes, batches, key, whole=True)[0, 0]
+        return found
 
 
 def at_once(setting: Setting) -> int:

@@ -46,10 +46,11 @@ SAME = "The same in the network of 14 buses."
 FORMED = "over answers that are numbers throughout"
 
 
-def instances_run(number: int, held_out: float, **sizes: int) -> dict[str, Any]:
-    """The settings of a run: the number of instances, and the share of them that is held out."""
+def instances_run(number: int, held_out: float, learning_rate: float = 0.025, **sizes: int) -> dict[str, Any]:
+    """The settings of a run: the number of instances, the share of them that is held out, and the sizes of training."""
     support = {"kind": "random", "held_out": held_out, "require_connected": False}
-    return sequence_run("problem", space={"kind": "instances", "number": number}, support=support, **sizes)
+    run = sequence_run("problem", space={"kind": "instances", "number": number}, support=support, **sizes)
+    return run | {"recipe": run["recipe"] | {"learning_rate": learning_rate}}
 
 
 class Constraints(Study):
@@ -89,8 +90,8 @@ class Constraints(Study):
     )
 
     base: RunConfig = RunConfig.model_validate(
-        instances_run(1024, 0.25, tasks=32, steps=400, eval_every=200, validation_tasks=16)
-    ).replace(learning_rate=0.05)
+        instances_run(1024, 0.25, learning_rate=0.05, tasks=32, steps=400, eval_every=200, validation_tasks=16)
+    )
     """What all runs share; the arms set problem, network and objective."""
     widths: tuple[PositiveInt, ...] = (16, 32, 48)
     """Widths of the residual stream, narrowest first. Arms with one size have the middle one."""

@@ -76,7 +76,7 @@ class Embers(Study):
                 {"width": 96},
                 **{"tasks": 96, "steps": 3000, "eval_every": 250, "validation_tasks": 64},
             ),
-            "replicates": 8,
+            "replicates": 6,
             "first_seed": 4500,
         },
         "paper": {

@@ -94,7 +94,7 @@ class Encodings(Study):
             "few_shot": {
                 "encoding": "few-shot",
                 "model": {"kind": "mlp", "width": 512, "depth": 4},
-                "recipe": {"kind": "fast", "steps": 3000},
+                "recipe": {"kind": "fast", "steps": 5000},
             },
             "replicates": 6,
             "first_seed": 4500,

@@ -53,7 +53,7 @@ class Supports(Study):
         "demo": {"replicates": 4},
         "laptop": {"first_seed": 4000},
         "workstation": {
-            "base": {"model": {"kind": "mlp", "width": 512, "depth": 4}, "recipe": {"kind": "fast", "steps": 1500}},
+            "base": {"model": {"kind": "mlp", "width": 256, "depth": 4}, "recipe": {"kind": "fast", "steps": 1500}},
             "replicates": 6,
             "first_seed": 4500,
         },

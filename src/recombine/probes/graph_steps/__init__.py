@@ -32,7 +32,7 @@ COLUMNS = ("part", "size", "name", "beyond", "place", "step", "parents", *COUNTS
 (`flawed`), and of answers with too few or too many tokens; with the first problem whose answer has the right length (or
 the first of all), and the stated values of its nodes.
 `result`, by size and position in the result (`place`): the number of problems and of right tokens.
-`steps`, for answers of the right length, by size, depth (`place`), operation and number of parents: the labels; the steps
+`steps`, for answers that are generated with as many tokens as they need, by size, depth (`place`), operation and number of parents: the labels; the steps
 whose parents are all right (`sound`), of which wrong (`slips`); the other steps (`unsound`), of which right (`mended`)."""
 
 BATCH = 128
@@ -80,7 +80,7 @@ class GraphSteps(Measurement):
     """Answers of the network to held-out problems of every size, step by step where the answers have steps."""
 
     kind: Literal["graph-steps"] = "graph-steps"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     combinations: PositiveInt = 2048
     """The largest number of problems."""
     fewest: PositiveInt = 16
@@ -104,7 +104,7 @@ class GraphSteps(Measurement):
             )
         rows = setting.regions.require("held_out", self.combinations, "test")
         rows = rows[in_vocabulary(setting, rows)]
-        compute = AnswerTask(config.objective)
+        compute = AnswerTask(config.objective, whole=family.steps)
         tokens = over_tasks(compute, setting, network, rows, Stream.TEST, self.kind, BATCH)
         tokens = {name: np.round(values).astype(np.int64) for name, values in tokens.items()}
         sizes = family.sizes(rows)
@@ -118,9 +118,9 @@ class GraphSteps(Measurement):
             for size in np.unique(sizes[chosen]).tolist():
                 some = chosen & (sizes == size)
                 answers = by_size[size] = Answers(rows[some], tokens["answer"][some], tokens["target"][some])
-                fits = answers.excess_length == 0
-                if family.steps and fits.any():
-                    shapes += shapes_of(family, size, answers.rows[fits], answers.answers[fits])
+                if family.steps:
+                    # Where an answer ends early, every step after it would be missing, and none could inherit an error.
+                    shapes += shapes_of(family, size, answers.rows, tokens["whole"][some])
             if by_size:
                 records = [*_answers(family, by_size), *_results(family, by_size), *_steps(shapes)]
                 more = {"beyond": region == "beyond"}

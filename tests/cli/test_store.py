@@ -181,3 +181,18 @@ def test_help_does_not_load_jax(arguments):
         f"assert _guarded({arguments!r}) == 0\nassert not {{'jax', 'pandas', 'yaml'}} & sys.modules.keys()\n"
     )
     subprocess.run([sys.executable, "-c", text], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_show_draws_the_line_of_a_run(cli, tiny, tmp_path):
+    from recombine.engines.local import LocalEngine
+    from recombine.store.store import Store
+
+    base = tiny()
+    child = base.replace(parents=(base,), trains=("layers.2.*",))
+    LocalEngine().run(Store(tmp_path / "store"), [child])
+    shown = cli("show", child.run_id, "--store", tmp_path / "store")
+    assert shown.code == 0, shown.err
+    assert f"{child.run_id}  mlp" in shown.out and "trains layers.2.*" in shown.out
+    assert f"└── from {base.run_id}  mlp" in shown.out
+    removal = cli("store", "rm", base.run_id, "--dry-run", "--store", tmp_path / "store")
+    assert f"run {child.run_id[:6]}" in removal.out.replace("\n", ""), "it says which run started from it"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
@@ -15,6 +15,9 @@ from recombine.cli.run import duration, estimated_seconds, run_document
 from recombine.component import ROOMS, find, kinds, room_of, summary
 from recombine.errors import BadInput, did_you_mean
 from recombine.overrides import field_names
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
 
 
 def ls(
@@ -119,7 +122,7 @@ def show(what: str, *, store_path: StoreOption = DEFAULT_STORE, as_json: JsonOpt
 
 
 def _show_run(name: str, store_path: Path, as_json: bool) -> None:
-    from recombine.store.tables import flatten
+    from recombine.store.tables import settings_of
 
     store = rc.load_store(store_path) if store_path.exists() else None
     if store is None or not store.names(name):
@@ -130,7 +133,8 @@ def _show_run(name: str, store_path: Path, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    certificate = store.load(name).setting.support.certificate()
+    run = store.load(name)
+    certificate = run.setting.support.certificate()
     rows = [(key, value) for key, value in document.items() if not isinstance(value, dict)]
     say(table(f"run {document['run']}", ["", ""], rows))
     facts: list[tuple[str, Any]] = [
@@ -143,8 +147,28 @@ def _show_run(name: str, store_path: Path, as_json: bool) -> None:
         facts.append((f"{coverage.strength}-way coverage", share))
     facts.append(("smallest eigenvalue of E[zz']", certificate.spectrum[-1]))
     say(table("certificate of the support", ["", ""], facts))
-    settings = [(key, str(value)) for key, value in flatten(document["config"])]
+    if run.parents:
+        say(_line_of(store, run.config))
+    settings = [(key, str(value)) for key, value in settings_of(run.manifest).items()]
     say(table("configuration", ["", ""], settings))
+
+
+def _line_of(store: rc.Store, config: rc.RunConfig) -> Tree:
+    """The runs that a run comes from as a tree, with what each of them trains."""
+    from rich.tree import Tree
+
+    def words(one: rc.RunConfig) -> str:
+        trained = f"trains {', '.join(one.trained)}" if one.trained else "trains all weights"
+        status = store.status(one.run_id) or "not in the store"
+        return f"{one.run_id}  {one.model.kind}, {one.recipe.steps:,} steps, {trained} ({status})"
+
+    def grow(tree: Tree, one: rc.RunConfig) -> None:
+        for parent in one.parents:
+            grow(tree.add(f"from {words(parent)}", highlight=False), parent)
+
+    tree = Tree(words(config), highlight=False)
+    grow(tree, config)
+    return tree
 
 
 def _study_document(kind: str) -> dict[str, Any]:

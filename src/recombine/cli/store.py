@@ -192,10 +192,11 @@ def archive(
         remove: Then delete the runs from the store, if the file could be read back.
     """
     from recombine.store.archive import archive as write_archive
+    from recombine.store.selection import with_ancestors
 
     selection = conditions.selection(runs)
     store = _opened(store_path, writing=remove and not dry_run)
-    run_ids = selection.run_ids(store)
+    run_ids = with_ancestors(store, selection.run_ids(store))
     if dry_run:
         document = {"would_archive": run_ids, "bytes": sum(map(store.size, run_ids))}
         size = megabytes(document["bytes"])

@@ -21,7 +21,7 @@ from recombine.errors import BadInput
 from recombine.stats.power import needed_replicates
 from recombine.stats.verdicts import settle
 from recombine.store.provenance import now, provenance
-from recombine.store.requests import Request, remember
+from recombine.store.requests import Request, parents_of, remember
 from recombine.store.store import Store
 from recombine.training.progress import Progress
 
@@ -193,6 +193,7 @@ def request_of(study: Study, profile: str, overrides: Sequence[str] = ()) -> Req
         "overrides": list(overrides),
         "config": study.model_dump(mode="json"),
         "runs": study.design.run_ids,
+        **parents_of(config for config, _ in study.design.runs),
         "measurements": [measurement.name for measurement in study.design.measurements],
         "time": now(),
     }

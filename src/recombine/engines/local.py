@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Sequence
 
@@ -30,13 +31,17 @@ class LocalEngine(Engine):
         self._compiler = shared_compiler()
         self._devices = devices
 
-    def run(self, store: Store, configs: Runs, measurements: Probes = (), progress: Progress | None = None) -> Sweep:
+    def run_generation(
+        self, store: Store, configs: Runs, measurements: Probes = (), progress: Progress | None = None
+    ) -> Sweep:
         progress = progress or Progress()
         unique = {config.run_id: config for config in configs}
         left = [config for config in unique.values() if config not in store]
         if left:
             store.check_writable()
-        trainer = Trainer(store.checkpoints, progress, self._devices, compiler=self._compiler)
+        # Read once for all children that follow each other.
+        parents = functools.lru_cache(maxsize=2)(lambda parent: store.load(parent).network)
+        trainer = Trainer(store.checkpoints, progress, self._devices, compiler=self._compiler, parents=parents)
         compilations, compile_seconds = self._compiler.compilations, self._compiler.seconds
         seconds = 0.0
         # Checkpoints are written in the store too, while training goes on.

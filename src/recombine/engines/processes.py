@@ -37,7 +37,9 @@ class ProcessEngine(Engine):
         self.threads = max(1, cores() // jobs) if threads is None else threads
         self.memory = memory
 
-    def run(self, store: Store, configs: Runs, measurements: Probes = (), progress: Progress | None = None) -> Sweep:
+    def run_generation(
+        self, store: Store, configs: Runs, measurements: Probes = (), progress: Progress | None = None
+    ) -> Sweep:
         work = WorkQueue(store, configs, measurements, progress, self.jobs)
         options = WorkerOptions(store=str(store.path.resolve()), threads=self.threads, memory=self.memory)
         # Several processes may share a GPU, so none may reserve most of its memory.

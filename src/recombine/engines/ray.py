@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from recombine.engines.base import Engine, Probes, Runs, Sweep
+from recombine.engines.base import Engine, Probes, Runs, Sweep, missing_parents
 from recombine.engines.ray_task import EventBoard, run_remotely
 from recombine.engines.work_queue import WorkQueue
 from recombine.engines.worker import Event, WorkerOptions
@@ -64,9 +64,11 @@ class RayEngine(Engine):
         self.threads = math.ceil(cpus) if threads is None else threads
         self.remote = None if remote is None else Remote(remote)
 
-    def run(self, store: Store, configs: Runs, measurements: Probes = (), progress: Progress | None = None) -> Sweep:
+    def run_generation(
+        self, store: Store, configs: Runs, measurements: Probes = (), progress: Progress | None = None
+    ) -> Sweep:
         if self.remote is not None:
-            self.remote.fetch(store, [config.run_id for config in configs])
+            self.remote.fetch(store, [config.run_id for config in (*configs, *missing_parents(None, configs))])
         with connected(self.address):
             work = WorkQueue(store, configs, measurements, progress, self._places())
             self._share(store, work)
@@ -81,10 +83,10 @@ class RayEngine(Engine):
                         work.take(number, event)
 
     def _share(self, store: Store, work: WorkQueue) -> None:
-        """Upload runs that only need measuring, so that workers find them."""
+        """Upload runs that only need measuring, and parents, so that workers find them."""
         if self.remote is not None:
             for unit in work.waiting.values():
-                for config in unit.configs:
+                for config in (*unit.configs, *missing_parents(None, unit.configs)):
                     if store.status(config.run_id) == "complete":
                         self.remote.send(store, config.run_id)
 

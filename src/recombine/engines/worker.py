@@ -95,7 +95,8 @@ def opened(options: WorkerOptions, unit: WorkUnit) -> Iterator[Store]:
         return
     with tempfile.TemporaryDirectory(prefix="recombine-") as scratch:
         store = UploadingStore(scratch, Remote(options.remote))
-        store.remote.fetch(store, [config.run_id for config in unit.configs])
+        wanted = {config.run_id for config in unit.configs}.union(*(config.ancestors() for config in unit.configs))
+        store.remote.fetch(store, sorted(wanted))
         yield store
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from recombine.models.decoder import Decoder as Decoder
     from recombine.models.encoder_decoder import EncoderDecoder as EncoderDecoder
     from recombine.models.hypernetwork import Hypernetwork as Hypernetwork
+    from recombine.models.masked import Masked as Masked, MaskedNetwork as MaskedNetwork
     from recombine.models.mlp import MLP as MLP
     from recombine.models.sequence import SequenceModel as SequenceModel, SequenceNetwork as SequenceNetwork
     from recombine.models.transformer import Transformer as Transformer

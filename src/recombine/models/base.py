@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import equinox as eqx
@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 
 from recombine.component import Component
 from recombine.encodings.base import Embedder, Encoding
+from recombine.errors import BadInput
 from recombine.families.base import Family, Teacher, describe
 
 Code = Float[Array, " code"]
@@ -64,6 +65,14 @@ class Network(eqx.Module):
         """
         return jax.vmap(self)(codes, inputs)
 
+    def advanced(self, done: Float[Array, ""] | float) -> Network:
+        """The network after a step, given the share of training that is done: for what changes on a schedule, not by a gradient."""
+        return self
+
+    def penalty(self) -> Float[Array, ""] | None:
+        """What a step minimises besides the loss, such as the size of a mask; None for nothing."""
+        return None
+
     def __repr__(self) -> str:
         return describe(self)
 
@@ -83,10 +92,18 @@ class EmbeddedNetwork(Network):
     def tasks(self, codes: Codes, inputs: TaskInputs) -> TaskOutputs:
         return self.network.tasks(jax.vmap(self.reader)(codes).astype(inputs.dtype), inputs)
 
+    def advanced(self, done: Float[Array, ""] | float) -> Network:
+        return EmbeddedNetwork(self.reader, self.network.advanced(done))
+
+    def penalty(self) -> Float[Array, ""] | None:
+        return self.network.penalty()
+
 
 class Model(Component, abc.ABC):
     """The configuration of a model."""
 
+    trained: ClassVar[tuple[str, ...]] = ()
+    """Names of the weights that are trained unless the run says otherwise; empty for all."""
     autoregressive: ClassVar[bool] = False
     """Whether it answers in tokens, one after another (`SequenceNetwork`)."""
 
@@ -112,3 +129,44 @@ class Model(Component, abc.ABC):
     def build(self, teacher: Teacher, code_size: int, input_size: int, output_size: int, key: Array) -> Network:
         """The network before training. Only a model that is constructed from the teacher uses the teacher."""
         return self.draw(code_size, input_size, output_size, key)
+
+    def inherit(self, network: Network, parents: Sequence[Network]) -> Network:
+        """The network of a run with parents, before its first step.
+
+        By default it is that of the only parent. A model that makes something else of its parents overrides this.
+
+        Args:
+            network: With fresh weights, and the embedder of the encoding if it has one.
+            parents: The trained networks of the parents.
+
+        Returns:
+            A network with the structure and shapes of `network`.
+        """
+        if len(parents) != 1:
+            fix = "give one parent"
+            raise BadInput(
+                f"The model {self.kind!r} goes on with the weights of one run, and {len(parents)} are given.", fix=fix
+            )
+        if differ := differences(network, parents[0]):
+            fix = "give the run the model, the space, the family and the encoding of its parent, or another parent"
+            raise BadInput(f"The weights of the parent do not fit: {differ}.", fix=fix)
+        return parents[0]
+
+
+def differences(network: Network, other: Network) -> str:
+    """The first leaf in which two networks differ in name, shape or type, in words; empty if there is none."""
+    ours, others = (
+        {
+            jax.tree_util.keystr(path, simple=True, separator="."): (leaf.shape, str(leaf.dtype))
+            for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
+            if hasattr(leaf, "shape")
+        }
+        for tree in (network, other)
+    )
+    for name in [*ours, *(name for name in others if name not in ours)]:
+        if ours.get(name) != others.get(name):
+            own, theirs = (
+                f"{found[name][1]}{list(found[name][0])}" if name in found else "nothing" for found in (ours, others)
+            )
+            return f"{name} is {theirs} in the parent and {own} here"
+    return ""

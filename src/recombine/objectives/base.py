@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import abc
-from typing import ClassVar
+import fnmatch
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -26,6 +28,8 @@ class TrainState(eqx.Module):
     network: Network
     optimiser: PyTree
     step: Int[Array, ""]
+    carried: PyTree = None
+    """What an objective carries from step to step besides: averaged weights, a population, states of a recursion."""
 
 
 class Objective(Component, abc.ABC):
@@ -49,9 +53,11 @@ class Objective(Component, abc.ABC):
     def loss(self, predictions: TaskOutputs, batch: Batch) -> Float[Array, ""]:
         """The mean loss over the examples that are not masked."""
 
-    def init(self, network: Network, optimiser: optax.GradientTransformation) -> TrainState:
-        """The state before the first step."""
-        weights = eqx.filter(network, eqx.is_inexact_array)
+    def init(
+        self, network: Network, optimiser: optax.GradientTransformation, trained: Sequence[str] = ()
+    ) -> TrainState:
+        """The state before the first step. `trained` names the weights that are trained; empty for all."""
+        weights = eqx.filter(network, trained_leaves(network, trained))
         return TrainState(network, optimiser.init(weights), jnp.zeros((), jnp.int32))
 
     def step(
@@ -63,6 +69,8 @@ class Objective(Component, abc.ABC):
         optimiser: optax.GradientTransformation,
         rate: Float[Array, ""],
         precision: np.dtype = FLOAT32,
+        trained: Sequence[str] = (),
+        done: Float[Array, ""] | float = 0.0,
     ) -> tuple[TrainState, Float[Array, ""]]:
         """One update.
 
@@ -74,13 +82,18 @@ class Objective(Component, abc.ABC):
             optimiser: At unit learning rate.
             rate: The learning rate of this step; it scales the updates.
             precision: Of matrix products. Weights, loss and optimiser stay in float32.
+            trained: The names of the weights that are trained; empty for all.
+            done: The share of training that is done after this step.
 
         Returns:
             The new state, and the loss before the update.
         """
         codes, batch = self.training_examples(codes, batch, key)
 
-        def loss_of(network: Network) -> Array:
+        trainable, frozen = eqx.partition(state.network, trained_leaves(state.network, trained))
+
+        def loss_of(weights: Network) -> Array:
+            network = eqx.combine(weights, frozen)
             # The gradient passes back through the casts, so it has the precision of the weights.
             cast, inputs = as_precision((network, batch.inputs), precision)
             # Token numbers (codes of an embedder, all inputs of a sequence model) stay exact.
@@ -88,13 +101,13 @@ class Objective(Component, abc.ABC):
             given = codes if symbols else as_precision(codes, precision)
             inputs = batch.inputs if isinstance(network, SequenceNetwork) else inputs
             cast_batch = eqx.tree_at(lambda batch: batch.inputs, batch, inputs)
-            return self.cost(cast, given, cast_batch, key)
+            cost, penalty = self.cost(cast, given, cast_batch, key), network.penalty()
+            return cost if penalty is None else cost + penalty
 
-        loss, gradient = eqx.filter_value_and_grad(loss_of)(state.network)
-        weights = eqx.filter(state.network, eqx.is_inexact_array)
-        updates, optimiser_state = optimiser.update(gradient, state.optimiser, weights)
+        loss, gradient = eqx.filter_value_and_grad(loss_of)(trainable)
+        updates, optimiser_state = optimiser.update(gradient, state.optimiser, trainable)
         network = eqx.apply_updates(state.network, jax.tree.map(lambda update: rate * update, updates))
-        return TrainState(network, optimiser_state, state.step + 1), loss
+        return TrainState(network.advanced(done), optimiser_state, state.step + 1, state.carried), loss
 
     def training_examples(self, codes: Codes, batch: Batch, key: Array) -> tuple[Codes, Batch]:
         """What a step trains on: the codes and examples of the batch, unless an objective makes others from them."""
@@ -119,6 +132,31 @@ class Objective(Component, abc.ABC):
             key: For objectives whose evaluation is random.
         """
         return self.predict(network, codes, batch, key)
+
+
+def trained_leaves(network: Network, names: Sequence[str] = ()) -> PyTree:
+    """Which leaves of a network are trained, as a pytree of booleans.
+
+    Args:
+        network: The network, with arrays or shapes.
+        names: Names of weights, such as `readout.*` or `layers.0.weight`; `*` is any text. Empty for all floating-point arrays.
+    """
+
+    def is_weight(leaf: object) -> bool:
+        return eqx.is_inexact_array(leaf) or (
+            isinstance(leaf, jax.ShapeDtypeStruct) and jnp.issubdtype(leaf.dtype, jnp.inexact)
+        )
+
+    def chosen(path: tuple[Any, ...], leaf: object) -> bool:
+        name = leaf_name(path)
+        return is_weight(leaf) and (not names or any(fnmatch.fnmatchcase(name, pattern) for pattern in names))
+
+    return jax.tree_util.tree_map_with_path(chosen, network)
+
+
+def leaf_name(path: tuple[Any, ...]) -> str:
+    """The name of a leaf: its path with dots, such as `layers.0.weight`."""
+    return jax.tree_util.keystr(path, simple=True, separator=".")
 
 
 def as_precision(tree: PyTree, precision: np.dtype) -> PyTree:

@@ -66,7 +66,8 @@ def _note(outcome: Outcome) -> dict[str, Any]:
         plan["devices"] = outcome.devices
     if outcome.earlier_stack_sizes:  # Memory was short on the way.
         plan["lanes_before"] = list(outcome.earlier_stack_sizes)
-    return {
+    line = {"parents": [parent.run_id for parent in config.parents]} if config.parents else {}
+    return line | {
         "run": config.run_id,
         "config": config.dump(),
         "versions": {name: part.version for name, part in config.components().items()},

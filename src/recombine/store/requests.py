@@ -7,10 +7,12 @@ to run it again. It stays after the end, because it says which runs belong toget
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Any
 
 from recombine.store.files import explained
 from recombine.store.store import Store
+from recombine.training import RunConfig
 
 KINDS = ("study", "sweep")
 KEYS = frozenset({"request", "name", "runs", "measurements", "time"})
@@ -36,6 +38,17 @@ class Standing:
     def complete(self) -> bool:
         """Whether nothing is left to train or measure."""
         return self.done + self.failed == self.runs and self.measured == self.measurements
+
+
+def parents_of(configs: Iterable[RunConfig]) -> Request:
+    """The part of a request that names the runs that others start from; empty if there are none."""
+    parents = dict.fromkeys(run_id for config in configs for run_id in config.ancestors())
+    return {"parents": list(parents)} if parents else {}
+
+
+def runs_with_parents(record: Request) -> frozenset[str]:
+    """The runs of a request or of a study's record, with those that they start from."""
+    return frozenset((*record["runs"], *record.get("parents", ())))
 
 
 def _name(request: Request) -> str:

@@ -11,9 +11,9 @@ from recombine.errors import BadInput, did_you_mean
 from recombine.overrides import split
 from recombine.progress import StepCallback, no_progress
 from recombine.store.files import explained, temporary_path
-from recombine.store.requests import Request, requests
+from recombine.store.requests import Request, requests, runs_with_parents
 from recombine.store.store import Store, is_study
-from recombine.store.tables import flatten
+from recombine.store.tables import settings_of
 from recombine.store.tags import drop_tag, tagged, tags
 
 
@@ -54,7 +54,7 @@ class Selection:
 
 def _where(store: Store, run_ids: Sequence[str], conditions: Sequence[str]) -> list[str]:
     """The runs with these settings. A name that no run has raises `BadInput`."""
-    settings = {run.run_id: dict(flatten(run.manifest["config"])) for run in store.runs(run_ids)}
+    settings = {run.run_id: settings_of(run.manifest) for run in store.runs(run_ids)}
     for name, value in (split(text) for text in conditions):
         names = {full for run_settings in settings.values() for full in run_settings}
         if settings and not any(full == name or full.endswith(f".{name}") for full in names):
@@ -92,7 +92,7 @@ def users(store: Store, kind: str | None = None) -> dict[User, frozenset[str]]:
     runs: dict[User, frozenset[str]] = {}
     for record in requests(store, kind):
         name = record["name"]
-        runs[record["request"], name, record.get("study", name)] = frozenset(record["runs"])
+        runs[record["request"], name, record.get("study", name)] = runs_with_parents(record)
     if kind != "sweep":
         for path, record in store.records("studies", "a study", is_study).items():
             user = ("study", path.stem, record["study"])
@@ -109,7 +109,25 @@ def used_by_others(store: Store, run_ids: Iterable[str], selection: Selection) -
             continue
         for run_id in set(run_ids) & runs:
             shared[run_id] = f"{shared[run_id]}, {name}" if run_id in shared else name
+    for run_id, child in children_outside(store, run_ids).items():
+        shared[run_id] = f"{shared[run_id]}, {child}" if run_id in shared else child
     return shared
+
+
+def children_outside(store: Store, run_ids: Iterable[str]) -> dict[str, str]:
+    """The runs that others, which are not among them, started from; each with one of those."""
+    chosen = set(run_ids)
+    lines = {run.run_id: run.parents for run in store.runs() if run.run_id not in chosen}
+    return {parent: f"run {child}" for child, parents in lines.items() for parent in parents if parent in chosen}
+
+
+def with_ancestors(store: Store, run_ids: Sequence[str]) -> list[str]:
+    """The runs, and before them those of the store that they started from."""
+    found: dict[str, None] = {}
+    for run in store.runs(run_ids):
+        older = [parent for parent in run.parents if store.folder(parent).is_dir()]
+        found |= dict.fromkeys([*with_ancestors(store, older), run.run_id] if older else [run.run_id])
+    return list(dict.fromkeys([*found, *run_ids]))
 
 
 def remove(store: Store, run_ids: Sequence[str], step: StepCallback = no_progress) -> list[str]:

@@ -15,6 +15,7 @@ from recombine._show import text_table
 from recombine.errors import StoreError
 from recombine.models.base import Network
 from recombine.probes.base import Measured, Measurement
+from recombine.store.manifest import read_manifest
 from recombine.store.measurements import names_of, read_measurement
 from recombine.training import RunConfig, Setting
 from recombine.training.checkpoint import load_tree
@@ -52,7 +53,20 @@ class StoredRun:
     @functools.cached_property
     def setting(self) -> Setting:
         """The run's support, teacher and encoding, drawn again from its configuration."""
-        return Setting(self.config)
+        return Setting(self.config, self._parent)
+
+    def _parent(self, config: RunConfig) -> Network:
+        """The trained network of a parent, which is in the same store."""
+        folder = self.folder.parent / config.run_id
+        if not folder.is_dir():
+            fix = "recombine resume trains it again"
+            raise StoreError(f"The run {self.run_id} starts from {config.run_id}, which is not in the store.", fix=fix)
+        return StoredRun(folder, read_manifest(folder)).network
+
+    @property
+    def parents(self) -> list[str]:
+        """The names of the runs that it started from."""
+        return list(self.manifest.get("parents", ()))
 
     @functools.cached_property
     def network(self) -> Network:

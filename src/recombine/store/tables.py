@@ -44,10 +44,17 @@ def run_records(store: Store, run_ids: Names = None, chosen: Chosen = None) -> l
     """One flat record per run."""
     return [
         {name: run.manifest[name] for name in ENDING}
-        | dict(flatten(run.manifest["config"]))
+        | settings_of(run.manifest)
         | with_headline(run.manifest["config"]["family"]["kind"], store.summaries(run.run_id, chosen))
         for run in store.runs(run_ids)
     ]
+
+
+def settings_of(manifest: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a run by their full names. Parents are given by their names."""
+    config = {name: value for name, value in manifest["config"].items() if name != "parents"}
+    parents = manifest.get("parents")
+    return dict(flatten(config)) | ({"parents": " ".join(parents)} if parents else {})
 
 
 def with_headline(family: str, summary: dict[str, Any]) -> dict[str, Any]:

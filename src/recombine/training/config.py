@@ -25,6 +25,9 @@ FORMAT = 1
 OBJECTIVES = {"numbers": "regression", "classes": "classification", "images": "flow-matching", "tokens": "next-token"}
 """The objective for each kind of targets."""
 
+LATER = ("parents", "trains")
+"""Fields that are part of the hash only when they are set, so that older run names stay valid."""
+
 Seed = Annotated[int, Field(ge=0, lt=2**64)]
 """Larger numbers are refused, because two of them could mean the same draws."""
 
@@ -71,6 +74,11 @@ class RunConfig(Configuration):
     """Steps between two evaluations."""
     validation_tasks: PositiveInt = 256
     """Tasks of each validation stream."""
+    parents: tuple[RunConfig, ...] = ()
+    """Runs whose trained networks this run starts from. How, the model says: a plain one goes on with its parent's weights."""
+    trains: tuple[str, ...] = ()
+    """Names of the weights that are trained, such as `readout.*`, where `*` is any text; the others stay as they are. None for
+    all."""
 
     @model_validator(mode="before")
     @classmethod
@@ -114,14 +122,33 @@ class RunConfig(Configuration):
 
     def dump(self) -> dict[str, Any]:
         """The configuration as plain JSON values."""
-        return self.model_dump(mode="json")
+        return {name: value for name, value in self.model_dump(mode="json").items() if name not in LATER or value}
+
+    @property
+    def generation(self) -> int:
+        """0 for a run without parents, 1 for a run whose parents have none, and so on."""
+        return 1 + max((parent.generation for parent in self.parents), default=-1)
+
+    @property
+    def trained(self) -> tuple[str, ...]:
+        """Names of the weights that are trained; empty for all."""
+        return self.trains or self.model.trained
+
+    def ancestors(self) -> dict[str, RunConfig]:
+        """The parents, their parents and so on by name, the oldest first."""
+        found: dict[str, RunConfig] = {}
+        for parent in self.parents:
+            found |= parent.ancestors() | {parent.run_id: parent}
+        return found
 
     @property
     def run_id(self) -> str:
         """The run's name: the hash of the configuration and of the versions of its components."""
+        # The name of a parent is a hash too, so it stands for the whole line.
+        line = {"parents": [parent.run_id for parent in self.parents]} if self.parents else {}
         meaning = {
             "format": FORMAT,
-            "config": self.dump() | {name: part.meaning() for name, part in self.components().items()},
+            "config": self.dump() | {name: part.meaning() for name, part in self.components().items()} | line,
             "versions": {name: part.version for name, part in self.components().items()},
         }
         text = json.dumps(meaning, sort_keys=True, separators=(",", ":"))

@@ -10,7 +10,7 @@ from recombine import _html
 from recombine._show import text_table
 from recombine.models.base import Network
 from recombine.training.config import RunConfig
-from recombine.training.prepare import Setting
+from recombine.training.prepare import LoadParent, Setting, no_parent
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -44,11 +44,13 @@ class Outcome:
     """Earlier numbers, where memory was short on the way and the stack was split."""
     devices: int = 1
     """The number of devices over which the tasks of a batch were spread."""
+    parents: LoadParent = no_parent
+    """Gives the trained network of a parent."""
 
     @functools.cached_property
     def setting(self) -> Setting:
         """The run's support, teacher and encoding."""
-        return Setting(self.config)
+        return Setting(self.config, self.parents)
 
     def measure(self, measurement: Any) -> Any:
         """Measure the trained network.
@@ -87,4 +89,6 @@ def setting_rows(config: RunConfig) -> list[tuple[str, str]]:
     """The settings of a run, one row each: all components, and the others where they are not the default."""
     values = {name: (getattr(config, name), field.get_default()) for name, field in type(config).model_fields.items()}
     shown = config.components()
-    return [(name, repr(value)) for name, (value, default) in values.items() if name in shown or value != default]
+    rows = [(name, repr(value)) for name, (value, default) in values.items() if name in shown or value != default]
+    line = ", ".join(parent.run_id for parent in config.parents)
+    return [(name, line if name == "parents" else text) for name, text in rows]

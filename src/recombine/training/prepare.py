@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -13,9 +14,10 @@ import numpy as np
 from jaxtyping import Array, Int
 
 from recombine.encodings.base import Encoder, Encoding
+from recombine.errors import BadInput
 from recombine.families.base import Family, Teacher
 from recombine.models.base import EmbeddedNetwork, Model, Network
-from recombine.objectives.base import Objective, TrainState
+from recombine.objectives.base import Objective, TrainState, leaf_name, trained_leaves
 from recombine.recipes.base import Recipe
 from recombine.spaces.base import Space
 from recombine.supports import Regions, Support
@@ -23,6 +25,15 @@ from recombine.training.compiling import compiled
 from recombine.training.config import RunConfig
 from recombine.training.program import RunArrays, padded_length
 from recombine.training.streams import named_key
+
+LoadParent = Callable[[RunConfig], Network]
+"""Gives the trained network of a parent."""
+
+
+def no_parent(config: RunConfig) -> Network:
+    """Raise BadInput: where no store is at hand, the weights of a parent are unknown."""
+    fix = "load the run from its store, or train it with rc.train"
+    raise BadInput(f"The weights of the parent {config.run_id} are not at hand.", fix=fix)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +50,8 @@ class Setting:
     """
 
     config: RunConfig
+    parents: LoadParent = no_parent
+    """Gives the trained network of a parent. Only runs with parents need it, and only for their first network."""
 
     @functools.cached_property
     def support(self) -> Support:
@@ -77,7 +90,8 @@ class Setting:
 
     def _origin(self) -> tuple[Any, ...]:
         """What the initial weights depend on."""
-        return *self._parts(), self.teacher, named_key(self.config.seeds.init, "init")
+        parents = tuple(self.parents(parent) for parent in self.config.parents)
+        return *self._parts(), self.teacher, named_key(self.config.seeds.init, "init"), parents
 
     @property
     def data_key(self) -> Array:
@@ -105,7 +119,7 @@ class Setting:
 
     def state(self) -> TrainState:
         """The state before the first step."""
-        return _state(self.config.objective, self.config.recipe.shared(), *self._origin())
+        return _state(self.config.objective, self.config.recipe.shared(), self.config.trained, *self._origin())
 
 
 @compiled
@@ -120,13 +134,66 @@ def _draw_within(family: Family, space: Space, structure: Any, key: Array) -> Te
 
 
 def first_network(
-    model: Model, encoding: Encoding, space: Space, family: Family, teacher: Teacher | None, key: Array
+    model: Model,
+    encoding: Encoding,
+    space: Space,
+    family: Family,
+    teacher: Teacher | None,
+    key: Array,
+    parents: tuple[Network, ...] = (),
 ) -> Network:
-    """A network with initial weights: the model's, behind the encoding's embedder if it has one."""
+    """A network with initial weights: the model's, behind the encoding's embedder if it has one, or what it has of its parents."""
     sizes = encoding.features(space, family), family.input_size, family.output_size
     network = model.draw(*sizes, key) if teacher is None else model.build(teacher, *sizes, key)
     embedder = encoding.embedder(space, family, jax.random.fold_in(key, 1))
-    return network if embedder is None else EmbeddedNetwork(embedder, network)
+    if not parents:
+        return network if embedder is None else EmbeddedNetwork(embedder, network)
+    if embedder is None:
+        return model.inherit(network, parents)
+    embedded = [parent for parent in parents if isinstance(parent, EmbeddedNetwork)]
+    if len(embedded) < len(parents):
+        fix = f"give the parent the encoding {encoding.kind!r} too"
+        raise BadInput(
+            f"The encoding {encoding.kind!r} is trained with the network, and a parent has no such part.", fix=fix
+        )
+    return EmbeddedNetwork(embedded[0].reader, model.inherit(network, [parent.network for parent in embedded]))
+
+
+def check_line(config: RunConfig) -> None:
+    """Raise BadInput if a run cannot start from its parents, or if `trains` names no weight or all. Nothing is drawn."""
+    shapes = network_shapes(config.model, config.encoding, config.space, config.family)
+    if config.parents:
+        parts = [(each.model, each.encoding, each.space, each.family) for each in (config, *config.parents)]
+        try:
+            _check_shapes(*parts)
+        except BadInput as error:
+            names = ", ".join(parent.run_id for parent in config.parents)
+            raise BadInput(
+                f"The run {config.run_id} cannot start from {names}: {error.message}", fix=error.fix
+            ) from error
+    if config.trains:
+        chosen = jax.tree.leaves(trained_leaves(shapes, config.trains))
+        weights = jax.tree.leaves(trained_leaves(shapes))
+        if sum(chosen) in (0, sum(weights)):
+            named = [
+                leaf_name(path) for path, leaf in jax.tree_util.tree_leaves_with_path(trained_leaves(shapes)) if leaf
+            ]
+            what = "no weight" if not any(chosen) else "all weights"
+            shown = ", ".join(named[:8]) + (", ..." if len(named) > 8 else "")
+            fix = f"choose some of {shown}" if not any(chosen) else "leave trains out"
+            raise BadInput(f"trains={list(config.trains)} names {what} of the model {config.model.kind!r}.", fix=fix)
+
+
+@functools.lru_cache(maxsize=64)
+def _check_shapes(own: tuple[Any, ...], *others: tuple[Any, ...]) -> None:
+    """Start from networks with the shapes of these parents, without any numbers."""
+
+    def build(key: Array, parents: tuple[Network, ...]) -> Network:
+        model, _, space, family = own
+        teacher = None if type(model).build is Model.build else family.draw(space, key)
+        return first_network(*own, teacher, key, parents)
+
+    eqx.filter_eval_shape(build, jax.random.key(0), tuple(network_shapes(*parts) for parts in others))
 
 
 @functools.lru_cache(maxsize=64)
@@ -147,6 +214,6 @@ _network = compiled(first_network)
 
 
 @compiled
-def _state(objective: Objective, recipe: Recipe, *origin: Any) -> TrainState:
+def _state(objective: Objective, recipe: Recipe, trained: tuple[str, ...], *origin: Any) -> TrainState:
     """The initial training state in one program instead of about eighty operations."""
-    return objective.init(first_network(*origin), recipe.optimiser())
+    return objective.init(first_network(*origin), recipe.optimiser(), trained)

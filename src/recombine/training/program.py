@@ -93,6 +93,8 @@ class Program:
     """Runs that are trained at once."""
     devices: int = 1
     """The number of devices over which the tasks of a batch are spread. Every device has all weights."""
+    trained: tuple[str, ...] = ()
+    """Names of the weights that are trained; empty for all."""
 
     @classmethod
     def of(cls, config: RunConfig, stack_size: int | None = None, devices: int = 1) -> Program:
@@ -117,6 +119,7 @@ class Program:
             validation_tasks=config.validation_tasks,
             stack_size=config.model.stack_size() if stack_size is None else stack_size,
             devices=devices,
+            trained=config.trained,
         )
 
     @functools.cached_property
@@ -165,7 +168,8 @@ class Program:
         rate = run_arrays.rate * self.recipe.schedule(state.step / run_arrays.steps)
         codes, batch = self._spread((codes, batch))
         optimiser, precision = self.recipe.optimiser(), jnp.dtype(self.recipe.precision)
-        return self.objective.step(state, codes, batch, by_step, optimiser, rate, precision)
+        done = (state.step + 1) / run_arrays.steps
+        return self.objective.step(state, codes, batch, by_step, optimiser, rate, precision, self.trained, done)
 
     def _examples(
         self, run_arrays: RunArrays, rows: Int[Array, "task slots"], keys: Array, samples: int

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from recombine.errors import StoreError
+from recombine.errors import RecombineError, StoreError
 from recombine.models.base import Network
 from recombine.objectives.base import TrainState
 from recombine.training import memory
@@ -21,7 +21,7 @@ from recombine.training.compiling import compile_notice, use_compile_cache
 from recombine.training.config import RunConfig
 from recombine.training.memory import NotEnoughMemory
 from recombine.training.outcome import Outcome
-from recombine.training.prepare import Setting
+from recombine.training.prepare import LoadParent, Setting, check_line, no_parent
 from recombine.training.program import (
     Compiler,
     Evaluation,
@@ -83,6 +83,7 @@ class Trainer:
         *,
         compiler: Compiler | None = None,
         notice: Callable[[], None] | None = None,
+        parents: LoadParent = no_parent,
     ) -> None:
         """Make a trainer.
 
@@ -92,12 +93,14 @@ class Trainer:
             devices: The number of devices over which the tasks of each batch are spread.
             compiler: Compiled programs to share with others.
             notice: Called when compiling takes more than a second.
+            parents: Gives the trained network of a parent.
         """
         self.checkpoints = checkpoints
         self.progress = progress or Progress()
         self.devices = devices
         self.compiler = compiler or Compiler()
         self.notice = notice
+        self.parents = parents
         use_compile_cache()
         self._need: memory.MemoryNeed | None = None
         """The memory of the current program."""
@@ -149,7 +152,7 @@ class Trainer:
             raise _TooLarge(program.stack_size // 2, large) from error
 
     def _start(self, config: RunConfig) -> _Run:
-        setting = Setting(config)
+        setting = Setting(config, self.parents)
         run = _Run(setting, setting.state(), setting.arrays(), reached=None if config.target is None else False)
         path = self._checkpoint(config)
         if path is not None and path.exists():
@@ -253,6 +256,7 @@ class Trainer:
             stack_size=stack_size,
             earlier_stack_sizes=tuple(run.stacks[:-1]),
             devices=self.devices,
+            parents=self.parents,
         )
 
     def forget(self, config: RunConfig) -> None:
@@ -263,7 +267,7 @@ class Trainer:
 
 
 def train(config: RunConfig, progress: Progress | None = None, devices: int = 1, *, quiet: bool = False) -> Outcome:
-    """Train one run in this process, without a store.
+    """Train one run in this process, without a store. Its parents, if it has any, are trained first.
 
     Compiled programs are kept, in memory and on disk: a second run of the same shape compiles nothing.
 
@@ -283,5 +287,22 @@ def train(config: RunConfig, progress: Progress | None = None, devices: int = 1,
         ```
     """
     notice = None if quiet or progress is not None else compile_notice()
-    trainer = Trainer(progress=progress, devices=devices, compiler=shared_compiler(), notice=notice)
-    return next(trainer.train([config], stack_size=1))
+    line = [*config.ancestors().values(), config]
+    for each in line:
+        check_line(each)
+    trained: dict[str, Network] = {}
+    trainer = Trainer(
+        progress=progress,
+        devices=devices,
+        compiler=shared_compiler(),
+        notice=notice,
+        parents=lambda parent: trained[parent.run_id],
+    )
+    for each in line:
+        outcome = next(trainer.train([each], stack_size=1))
+        if outcome.failed_at is not None and each is not config:
+            raise RecombineError(
+                f"The parent {each.run_id} failed: its loss was not finite at step {outcome.failed_at}."
+            )
+        trained[each.run_id] = outcome.network
+    return outcome

@@ -12,7 +12,7 @@ from recombine import _html
 from recombine.design.sweeps.grid import SweepFile
 from recombine.engines.base import Engine, Sweep
 from recombine.store.provenance import now
-from recombine.store.requests import Request, remember
+from recombine.store.requests import Request, parents_of, remember
 from recombine.store.store import Store
 from recombine.training.progress import Progress
 
@@ -56,6 +56,7 @@ def request_of(sweep: SweepFile, overrides: Sequence[str] = ()) -> Request:
         "overrides": list(overrides),
         "cells": [{"labels": cell.labels, "runs": [run.run_id for run, _ in cell.runs]} for cell in cells],
         "runs": [run.run_id for cell in cells for run, _ in cell.runs],
+        **parents_of(run for cell in cells for run, _ in cell.runs),
         "measurements": [one.name for one in sweep.measurements()],
         "time": now(),
     }

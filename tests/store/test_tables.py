@@ -99,9 +99,10 @@ def test_combinations_pool_their_tasks(store, ended, small):
 def scored(tmp_path_factory, small, ended):
     """A store with a real measurement of each kind, of a network that was not trained."""
     store = Store(tmp_path_factory.mktemp("scored") / "store")
-    store.commit(ended(small(), shift=0.0))
-    measurements = [Scores(combinations=12, draws=2, samples=8), Decodability(combinations=12, draws=2)]
-    LocalEngine().run(store, [small()], measurements)
+    run = small(number=18)
+    store.commit(ended(run, shift=0.0))
+    measurements = [Scores(combinations=18, draws=2, samples=8), Decodability(combinations=18, draws=2)]
+    LocalEngine().run(store, [run], measurements)
     return store
 
 
@@ -130,7 +131,7 @@ def test_real_probes_have_every_site_network_form_and_strength(scored):
     deepest = frame.query("site == 'hidden 2' and network == 'trained' and strength == 'chosen'")
     chosen = deepest.set_index("form")["r2"]
     assert np.isnan(chosen["intrinsic"]) and run["intrinsic"] is None, (
-        "six combinations are too few for six constituents"
+        "a few combinations are too few for eight constituents"
     )
     assert chosen["transfer"] == pytest.approx(run["transfer"])
     # The stored network *is* the untrained one here, so the control gives the same.

@@ -97,6 +97,7 @@ SMALLER: dict[str, Space] = {"problem": InstanceSpace(number=20)}
 SIZES: dict[str, dict[str, int]] = {
     "unet": {"input_size": 3 * 8**2 + 1, "output_size": 3 * 8**2},
     "convnet": {"input_size": 8**2},
+    "comparison": {"input_size": 4 * 3, "output_size": 4},
 }
 """Inputs and outputs of models that are not for all sizes."""
 

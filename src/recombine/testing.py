@@ -42,7 +42,7 @@ DRAWS = 4096
 SMALL = 800
 """Spaces up to this size are compared with the list of all their combinations."""
 
-TASKS, SAMPLES = 8, 6
+TASKS, SAMPLES, TOKENS = 8, 6, 7
 
 
 def _expect(holds: Any, message: str) -> None:
@@ -331,11 +331,14 @@ def check_model(model: Model, code_size: int = 5, input_size: int = 4, output_si
         inputs = jax.random.randint(by_input, shapes[1], 3, number).astype(jnp.float32)
     else:
         codes, inputs = jax.random.normal(by_code, shapes[0]), jax.random.normal(by_input, shapes[1])
+        if model.reads_tokens:
+            inputs = jax.random.randint(by_input, shapes[1], 0, TOKENS).astype(jnp.float32)
     outputs = _many(network, codes, inputs)
     shape = (TASKS, SAMPLES, output_size)
     _expect(outputs.shape == shape, f"outputs have shape {outputs.shape}, expected {shape}")
     _expect(_finite(outputs), "an output is not finite")
-    _expect(not jnp.allclose(outputs, _many(network, codes[::-1], inputs)), "the code changes nothing")
+    same = jnp.allclose(outputs, _many(network, codes[::-1], inputs))
+    _expect(same != model.reads_code, "the code changes nothing" if same else "the code changes the outputs")
     _expect(not jnp.allclose(outputs, _many(network, codes, inputs[::-1])), "the input changes nothing")
     other = draw(jax.random.key(1))
     _expect(not jnp.allclose(outputs, _many(other, codes, inputs)), "the key changes nothing")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from recombine.families.ciphers import Ciphers as Ciphers
     from recombine.families.classification import ClassificationFamily as ClassificationFamily
     from recombine.families.einstein import Einstein as Einstein
+    from recombine.families.fill_in import FillIn as FillIn
     from recombine.families.goals import Goals as Goals
     from recombine.families.hops import Hops as Hops
     from recombine.families.hyperteacher import Hyperteacher as Hyperteacher
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from recombine.families.lookup_sprites import LookupSprites as LookupSprites
     from recombine.families.maximum_sum import MaximumSum as MaximumSum
     from recombine.families.multiplication import Multiplication as Multiplication
+    from recombine.families.odd_one_out import OddOneOut as OddOneOut
     from recombine.families.preferences import Preferences as Preferences
     from recombine.families.problem import Problem as Problem
     from recombine.families.regression import RegressionFamily as RegressionFamily

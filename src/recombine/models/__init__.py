@@ -16,6 +16,7 @@ __getattr__, __dir__, __all__ = attach(__name__, __file__)
 if TYPE_CHECKING:
     from recombine.models import layers as layers
     from recombine.models.base import Model as Model, Network as Network
+    from recombine.models.comparison import Comparison as Comparison
     from recombine.models.constructed import Constructed as Constructed
     from recombine.models.convnet import Convnet as Convnet
     from recombine.models.decoder import Decoder as Decoder
@@ -26,3 +27,4 @@ if TYPE_CHECKING:
     from recombine.models.sequence import SequenceModel as SequenceModel, SequenceNetwork as SequenceNetwork
     from recombine.models.transformer import Transformer as Transformer
     from recombine.models.unet import UNet as UNet
+    from recombine.models.word_filler import WordFiller as WordFiller

@@ -106,6 +106,10 @@ class Model(Component, abc.ABC):
     """Names of the weights that are trained unless the run says otherwise; empty for all."""
     autoregressive: ClassVar[bool] = False
     """Whether it answers in tokens, one after another (`SequenceNetwork`)."""
+    reads_code: ClassVar[bool] = True
+    """Whether it uses the code of a task. Models of families whose inputs show the task need not."""
+    reads_tokens: ClassVar[bool] = False
+    """Whether its inputs are numbers of tokens."""
 
     def stack_size(self) -> int:
         """How many runs of this model one program steps at once. More than 1 only where stacking is faster."""

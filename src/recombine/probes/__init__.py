@@ -33,5 +33,6 @@ if TYPE_CHECKING:
     from recombine.probes.scan_certificate import ScanCertificateMeasurement as ScanCertificateMeasurement
     from recombine.probes.scan_commands import ScanCommands as ScanCommands
     from recombine.probes.scores import Scores as Scores
+    from recombine.probes.subnetwork import Subnetwork as Subnetwork
     from recombine.probes.sup_error import SupError as SupError
     from recombine.probes.swap import Swap as Swap

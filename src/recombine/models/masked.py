@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 import equinox as eqx
 import jax
@@ -15,6 +15,8 @@ from recombine.component import field
 from recombine.errors import BadInput
 from recombine.models.base import Codes, Edit, Inputs, Model, Network, TaskInputs, TaskOutputs, Traced, unedited
 from recombine.models.mlp import MLP
+
+Tree = TypeVar("Tree")
 
 Part = Literal["soft", "subnetwork", "ablated"]
 """Weights times soft masks, as in training; only the weights that are kept; only the others."""
@@ -67,8 +69,8 @@ class MaskedNetwork(Network):
         return self.weight * sum(jnp.sum(mask) for mask in soft) / sum(mask.size for mask in soft)
 
 
-def times(network: Network, masks: PyTree) -> Network:
-    """A network with each masked weight times its mask."""
+def times(network: Tree, masks: PyTree) -> Tree:
+    """A network (or any module) with each masked weight times its mask."""
     return jax.tree.map(
         lambda mask, leaf: leaf if mask is None else leaf * mask.astype(leaf.dtype),
         masks,
@@ -77,7 +79,7 @@ def times(network: Network, masks: PyTree) -> Network:
     )
 
 
-def logits_for(network: Network, start: float) -> PyTree:
+def logits_for(network: PyTree, start: float) -> PyTree:
     """The first logits: one per entry of every matrix, kernel and so on; biases and scales are not masked."""
     return jax.tree.map(
         lambda leaf: jnp.full(leaf.shape, start) if eqx.is_inexact_array(leaf) and leaf.ndim > 1 else None, network

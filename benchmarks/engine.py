@@ -13,7 +13,7 @@ from jaxtyping import Array
 
 from measuring import row, side_by_side
 from recombine import RunConfig, Seeds
-from recombine.models import MLP
+from recombine.models import MLP, Masked
 from recombine.recipes import Fast, Paper
 from recombine.recipes.base import Recipe
 from recombine.training import Setting
@@ -137,8 +137,17 @@ def stacking() -> None:
             )
 
 
+def masking() -> None:
+    """A step of masks on fixed weights against a step of the weights, both with the published recipe."""
+    plain = RunConfig(model=MLP(width=256, depth=4), recipe=Paper())
+    masked = plain.replace(model=Masked(model=plain.model))
+    times = side_by_side([chunk(plain), chunk(masked)])
+    row("masked step, 4 x 256", f"{times[1] / times[0]:.2f} x a plain step", f"{1000 * times[1] / STEPS:.1f} ms")
+
+
 def engine() -> None:
     """All of these."""
     share_of_bare()
     half_precision()
     stacking()
+    masking()

@@ -100,7 +100,7 @@ def _of_equinox(
     import jax.numpy as jnp
     import optax
 
-    from recombine.models.masked import logits_for, times
+    from recombine.models.masked import logits_for, mean, times
     from recombine.objectives.base import leaf_name
 
     logits = logits_for(model, START)
@@ -109,9 +109,7 @@ def _of_equinox(
 
     def cost(logits: Any, temperature: Any) -> Any:
         soft = jax.tree.map(lambda logit: jax.nn.sigmoid(temperature * logit), logits)
-        leaves = jax.tree.leaves(soft)
-        share = sum(jnp.sum(leaf) for leaf in leaves) / sum(leaf.size for leaf in leaves)
-        return jnp.asarray(loss(times(model, soft), own)) + weight * share
+        return jnp.asarray(loss(times(model, soft), own)) + weight * mean(soft)
 
     @eqx.filter_jit
     def train(logits: Any) -> Any:

@@ -14,6 +14,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.tree import Tree
 
 import recombine as rc
 from recombine.errors import BadInput, RecombineError
@@ -80,8 +81,8 @@ def answer(as_json: bool, document: Any, shown: str | Table) -> None:
         say(shown)
 
 
-def say(shown: str | Table, style: str | None = None, *, soft_wrap: bool = False) -> None:
-    """Print a text as it stands, or a table, whose texts are escaped already."""
+def say(shown: str | Table | Tree, style: str | None = None, *, soft_wrap: bool = False) -> None:
+    """Print a text as it stands, or a table or tree, whose texts are escaped already."""
     plain_text = False if isinstance(shown, str) else None
     console().print(shown, style=style, highlight=plain_text, markup=plain_text, soft_wrap=soft_wrap)
 

@@ -40,8 +40,14 @@ class LocalEngine(Engine):
         if left:
             store.check_writable()
         # Read once for all children that follow each other.
-        parents = functools.lru_cache(maxsize=2)(lambda parent: store.load(parent).network)
-        trainer = Trainer(store.checkpoints, progress, self._devices, compiler=self._compiler, parents=parents)
+        read = functools.lru_cache(maxsize=2)(lambda run_id: store.load(run_id).network)
+        trainer = Trainer(
+            store.checkpoints,
+            progress,
+            self._devices,
+            compiler=self._compiler,
+            parents=lambda parent: read(parent.run_id),
+        )
         compilations, compile_seconds = self._compiler.compilations, self._compiler.seconds
         seconds = 0.0
         # Checkpoints are written in the store too, while training goes on.

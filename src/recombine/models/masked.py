@@ -50,8 +50,7 @@ class MaskedNetwork(Network):
 
     def share(self) -> Float[Array, ""]:
         """The share of masked weights that are kept."""
-        kept = jax.tree.leaves(self.kept())
-        return sum(jnp.sum(each) for each in kept) / sum(each.size for each in kept)
+        return mean(self.kept())
 
     def trace(self, code: Any, inputs: Inputs, edit: Edit = unedited) -> Traced:
         return self.part().trace(code, inputs, edit)
@@ -65,8 +64,13 @@ class MaskedNetwork(Network):
         )
 
     def penalty(self) -> Float[Array, ""]:
-        soft = jax.tree.leaves(self.soft())
-        return self.weight * sum(jnp.sum(mask) for mask in soft) / sum(mask.size for mask in soft)
+        return self.weight * mean(self.soft())
+
+
+def mean(masks: PyTree) -> Float[Array, ""]:
+    """The mean over all masks."""
+    leaves = jax.tree.leaves(masks)
+    return jnp.sum(jnp.stack([jnp.sum(leaf) for leaf in leaves])) / sum(leaf.size for leaf in leaves)
 
 
 def times(network: Tree, masks: PyTree) -> Tree:

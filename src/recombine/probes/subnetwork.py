@@ -62,8 +62,10 @@ class Subnetwork(Measurement):
         if not isinstance(masked, MaskedNetwork) or not setting.config.parents:
             raise BadInput("subnetwork needs a masked network with a parent.", fix="model=masked, and a parent")
         parent = Setting(setting.config.parents[0])
-        common = set.intersection(*(set(setting.config.space.constituents(row)) for row in setting.support.rows))
-        seen = {part for row in parent.support.rows for part in parent.config.space.constituents(row)}
+        own, older = (each.regions.rows("trained", self.combinations) for each in (setting, parent))
+        parts_of = setting.config.space.constituents
+        common = set.intersection(*(set(parts_of(row)) for row in own))
+        seen = {part for row in older for part in parts_of(row)}
         focal = common & seen
         if not focal:
             raise BadInput("The combinations that the mask was trained on have no constituent in common.")

@@ -251,8 +251,10 @@ class CoveragePlanning(Study):
         if "region" not in frame:
             return pd.Series(dtype=float)
         frame = frame[(frame["number"] == self.numbers[0]) & (frame["stratum"] == "all_pairs_met")]
-        kinds = {kind: frame[frame["support"] == kind] for kind in ("planned", "random")}
-        return on_common_combinations(kinds.pop(support), *kinds.values(), self.base.family)
+        own, other = (
+            frame[frame["support"] == kind] for kind in (support, "random" if support == "planned" else "planned")
+        )
+        return on_common_combinations(own, other, self.base.family)
 
     def figures(self, modules: Arm, changes: Arm) -> Figures:
         from recombine.figures.study import dots, lines

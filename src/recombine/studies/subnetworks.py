@@ -268,7 +268,7 @@ class Subnetworks(Study):
         )
         table = sentences.tables["subnetwork"]
         if "sample" in table:
-            shares = table["sample"].map(lambda bits: bits.count("1") / max(len(bits), 1))
+            shares = [bits.count("1") / max(len(bits), 1) for bits in map(str, table["sample"])]
             kept = table.assign(share=shares, mask=table["rule"].astype(str) + " rule")
             yield dots(
                 kept.pivot_table(

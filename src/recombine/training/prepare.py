@@ -189,9 +189,9 @@ def _check_shapes(own: tuple[Any, ...], *others: tuple[Any, ...]) -> None:
     """Start from networks with the shapes of these parents, without any numbers."""
 
     def build(key: Array, parents: tuple[Network, ...]) -> Network:
-        model, _, space, family = own
+        model, encoding, space, family = own
         teacher = None if type(model).build is Model.build else family.draw(space, key)
-        return first_network(*own, teacher, key, parents)
+        return first_network(model, encoding, space, family, teacher, key, parents)
 
     eqx.filter_eval_shape(build, jax.random.key(0), tuple(network_shapes(*parts) for parts in others))
 

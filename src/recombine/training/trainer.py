@@ -298,11 +298,11 @@ def train(config: RunConfig, progress: Progress | None = None, devices: int = 1,
         notice=notice,
         parents=lambda parent: trained[parent.run_id],
     )
-    for each in line:
+    for each in line[:-1]:
         outcome = next(trainer.train([each], stack_size=1))
-        if outcome.failed_at is not None and each is not config:
+        if outcome.failed_at is not None:
             raise RecombineError(
                 f"The parent {each.run_id} failed: its loss was not finite at step {outcome.failed_at}."
             )
         trained[each.run_id] = outcome.network
-    return outcome
+    return next(trainer.train([config], stack_size=1))

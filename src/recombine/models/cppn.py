@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from typing import Literal
 
 import equinox as eqx
@@ -98,3 +100,9 @@ class CPPN(Model):
         return CPPNNetwork(
             layers, readout, teacher.activations, teacher.units, teacher.depth, self.relu, self.sparsity
         )
+
+    def inherit(self, network: Network, parents: Sequence[Network]) -> Network:
+        parent = super().inherit(network, parents)
+        assert isinstance(parent, CPPNNetwork)
+        # The weights are the parent's, the penalty is this run's.
+        return dataclasses.replace(parent, relu=self.relu, sparsity=self.sparsity)

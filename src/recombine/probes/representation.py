@@ -1,0 +1,166 @@
+"""What is inside a network that draws a picture: symmetry of its weight sweeps and neurons, and its distinct feature maps."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from pydantic import PositiveFloat, PositiveInt
+
+from recombine.cppn.picture import colours
+from recombine.cppn.scores import Mirror, distinct_maps, odd_share, parity_purity, sweep_asymmetry
+from recombine.errors import BadInput
+from recombine.families.picture import Picture, PictureTeacher
+from recombine.models.base import Network
+from recombine.models.cppn import CPPNNetwork
+from recombine.probes.base import Measured, Measurement
+from recombine.training.prepare import Setting
+
+AMOUNTS = (-1.0, -0.5, 0.0, 0.5, 1.0)
+"""The frames of a film strip, as multiples of its largest change."""
+NEAR_ZERO = 1e-3
+"""Weights smaller than this count as zero."""
+ATTEMPTS = 100
+"""Rows of weights that are tried for a film strip before it is left out."""
+
+
+class Representation(Measurement):
+    """Scores of a network that draws a picture, with pictures of its neurons and of its weight sweeps.
+
+    The mirror is about the axis about which the picture itself is more symmetric, so it is the same for every network that
+    draws it. `mse` is the error on the picture that the run was trained on, `change` how far that is from the picture as it was
+    found, and `left` the share of the change that is left. The scores are explained in docs/methods.md. Runs with parents, which
+    adapt to a changed picture, get the errors alone.
+    """
+
+    kind: Literal["representation"] = "representation"
+    draws: PositiveInt = 128
+    """Changed rows of weights, for the sweep asymmetry."""
+    size: PositiveFloat = 0.1
+    """The standard deviation of their noise."""
+    maps: PositiveInt = 16
+    """The most feature maps in the table, spread evenly over the distinct ones."""
+    strips: PositiveInt = 4
+    """Film strips in the table: rows of weights that change the picture, changed step by step."""
+    strip_size: PositiveFloat = 0.5
+    """The standard deviation of the largest change of a film strip."""
+
+    summary_names: ClassVar[tuple[str, ...]] = (
+        *("mse", "change", "left", "picture_asymmetry", "sweep_asymmetry", "parity_purity", "distinct_maps"),
+        *("neurons", "nonzero_weights"),
+    )
+
+    def measure(self, setting: Setting, network: Network) -> Measured:
+        teacher = setting.teacher
+        if not isinstance(setting.config.family, Picture) or not isinstance(network, CPPNNetwork):
+            raise BadInput(
+                f"representation looks at networks that draw pictures; the model is {setting.config.model.kind!r}.",
+                fix="family=picture model=cppn",
+            )
+        assert isinstance(teacher, PictureTeacher)
+        outputs, maps = feature_maps(network, teacher)
+        target = int(setting.regions.require("trained", 1)[0, 0])
+        pictures = np.asarray(teacher.pictures, float)
+        error, change = (float(np.mean((each - pictures[target]) ** 2)) for each in (outputs, pictures[0]))
+        mirror, uneven = axis_of(colours(pictures[0]))
+        summary = {"mse": error, "change": change, "picture_asymmetry": uneven, "neurons": float(maps.shape[1])}
+        summary["nonzero_weights"] = float(
+            sum(int(jnp.sum(jnp.abs(weights) > NEAR_ZERO)) for weights in (*network.layers, network.readout))
+        )
+        if change:
+            summary["left"] = error / change
+        rows = [self._row("picture", 0, 0, colours(outputs))]
+        if not setting.config.parents:
+            rows += self._inside(setting, network, teacher, maps, mirror, summary)
+        return Measured.from_records(summary, rows)
+
+    def _inside(
+        self,
+        setting: Setting,
+        network: CPPNNetwork,
+        teacher: PictureTeacher,
+        maps: Float[np.ndarray, "place map"],
+        mirror: Mirror,
+        summary: dict[str, float],
+    ) -> list[dict[str, Any]]:
+        """Add the scores of the inside to the summary; return the rows of feature maps and film strips."""
+        distinct = distinct_maps(maps)
+        purity = parity_purity(maps[:, distinct], mirror)
+        weights, static = eqx.partition(network, eqx.is_inexact_array)
+        # The layers alone: the readout copies outputs, and layers beyond the depth do nothing.
+        alive = (*weights.layers[: int(network.depth)],)
+
+        @eqx.filter_jit
+        def draw(layers: Any, inputs: Any) -> Any:
+            every = (*layers, *weights.layers[len(layers) :])
+            changed = eqx.combine(eqx.tree_at(lambda some: some.layers, weights, every), static)
+            return changed.trace(jnp.zeros(0), inputs)[0]
+
+        seed = setting.config.seeds.teacher
+        score = sweep_asymmetry(
+            draw, teacher.inputs, alive, mirror=mirror, axis=0, size=self.size, draws=self.draws, seed=seed, picture=colours
+        )
+        summary |= {"distinct_maps": float(len(distinct)), "sweep_asymmetry": score}
+        if len(purity):
+            summary["parity_purity"] = float(purity.mean())
+        chosen = np.unique(np.linspace(0, len(distinct) - 1, min(self.maps, len(distinct))).round().astype(int))
+        rows = [
+            self._row("map", place, 0, scaled(maps[:, distinct[number]]), float(purity[number]))
+            for place, number in enumerate(chosen)
+        ]
+        return rows + self._strips(draw, alive, teacher, seed)
+
+    def _strips(self, draw: Any, layers: Any, teacher: PictureTeacher, seed: int) -> list[dict[str, Any]]:
+        rng, rows, found = np.random.default_rng([seed, 1]), [], 0
+        before = np.asarray(draw(layers, teacher.inputs))
+        for _ in range(ATTEMPTS):
+            if found == self.strips:
+                break
+            layer = int(rng.integers(len(layers)))
+            unit = int(rng.integers(layers[layer].shape[0]))
+            noise = np.zeros(layers[layer].shape, np.float32)
+            noise[unit] = self.strip_size * rng.standard_normal(noise.shape[1])
+            frames = [
+                np.asarray(draw((*layers[:layer], layers[layer] + amount * noise, *layers[layer + 1 :]), teacher.inputs))
+                for amount in AMOUNTS
+            ]
+            if np.mean((colours(frames[-1]) - colours(before)) ** 2) < NEAR_ZERO:
+                continue
+            rows += [self._row("sweep", found, place, colours(frame)) for place, frame in enumerate(frames)]
+            found += 1
+        return rows
+
+    @staticmethod
+    def _row(
+        what: str, number: int, frame: int, pixels: Float[np.ndarray, "place 3"], purity: float = float("nan")
+    ) -> dict[str, Any]:
+        image = np.clip(np.round(255 * pixels), 0, 255).astype(int).ravel().tolist()
+        return {"what": what, "number": number, "frame": frame, "purity": purity, "image": image}
+
+
+def feature_maps(
+    network: CPPNNetwork, teacher: PictureTeacher
+) -> tuple[Float[np.ndarray, "place output"], Float[np.ndarray, "place map"]]:
+    """The outputs of a network at every place, and the map of every neuron that exists, layer by layer."""
+    outputs, sites = eqx.filter_jit(lambda net, inputs: net.trace(jnp.zeros(0), inputs))(network, teacher.inputs)
+    layers = list(sites.values())[: int(network.depth)]
+    units = np.flatnonzero(np.asarray(network.units))
+    maps = np.concatenate([np.asarray(values, float)[:, units] for values in layers], axis=1)
+    return np.asarray(outputs, float), maps
+
+
+def axis_of(picture: Float[np.ndarray, "place 3"]) -> tuple[Mirror, float]:
+    """The mirror about which a picture is more symmetric, and the odd share of its variance there."""
+    centred = picture - picture.mean(axis=0)
+    shares: dict[Mirror, float] = {"x": odd_share(centred, "x"), "y": odd_share(centred, "y")}
+    mirror: Mirror = "x" if shares["x"] <= shares["y"] else "y"
+    return mirror, shares[mirror]
+
+
+def scaled(values: Float[np.ndarray, " place"]) -> Float[np.ndarray, "place 3"]:
+    """A feature map as a grey picture, from its lowest to its highest value."""
+    low, high = values.min(), values.max()
+    return np.repeat(((values - low) / (high - low if high > low else 1))[:, None], 3, axis=1)

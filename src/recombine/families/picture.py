@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
@@ -108,16 +107,15 @@ class Picture(RegressionFamily):
     def draw(self, space: Space, key: Array) -> PictureTeacher:
         self.check(space)
         # The search does not use JAX, but `draw` is compiled.
-        shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), self._shapes)
-        arrays = jax.pure_callback(self._arrays, shapes, jax.random.bits(key, (4,), "uint32"))
+        arrays = jax.pure_callback(self._arrays, self._shapes(), jax.random.bits(key, (4,), "uint32"))
         return PictureTeacher(jnp.asarray(places(self.side), jnp.float32), *arrays)
 
-    @functools.cached_property
-    def _shapes(self) -> tuple[np.ndarray, ...]:
+    def _shapes(self) -> tuple[jax.ShapeDtypeStruct, ...]:
+        """The shapes of `_arrays`, which do not depend on what the search finds."""
         depth, width, outputs = self.depth, self.width, self.output_size
-        shapes = ((len(SPACE.factors[0][1]), self.side**2, outputs), (len(INPUTS), width), (depth - 1, width, width))
-        floats = [np.empty(shape, np.float32) for shape in (*shapes, (width, outputs))]
-        return (*floats, np.empty(width, np.int32), np.empty(width, bool), np.empty((), np.int32))
+        shapes = ((SPACE.size, self.side**2, outputs), (len(INPUTS), width), (depth - 1, width, width), (width, outputs))
+        others = (((width,), jnp.int32), ((width,), jnp.bool_), ((), jnp.int32))
+        return tuple(jax.ShapeDtypeStruct(*each) for each in (*((shape, jnp.float32) for shape in shapes), *others))
 
     def _arrays(self, bits: UInt32[Array | np.ndarray, " four"]) -> tuple[np.ndarray, ...]:
         genome = self.evolved(bits)

@@ -15,7 +15,7 @@ __getattr__, __dir__, __all__ = attach(__name__, __file__)
 
 if TYPE_CHECKING:
     from recombine.cppn.changes import CHANGES as CHANGES, changed as changed
-    from recombine.cppn.dense import Dense as Dense, dense as dense
+    from recombine.cppn.dense_network import Dense as Dense, dense as dense
     from recombine.cppn.genome import ACTIVATIONS as ACTIVATIONS, INPUTS as INPUTS, Genome as Genome
     from recombine.cppn.picbreeder import read_genome as read_genome
     from recombine.cppn.picture import channels as channels, colours as colours, places as places

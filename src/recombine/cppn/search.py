@@ -10,7 +10,7 @@ from jaxtyping import Float
 from pydantic import Field, PositiveFloat, PositiveInt
 
 from recombine.component import Configuration
-from recombine.cppn.dense import dense
+from recombine.cppn.dense_network import dense
 from recombine.cppn.genome import ACTIVATIONS, INPUTS, Genome, Link
 from recombine.cppn.picture import places
 from recombine.cppn.scores import odd_share

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 from pydantic import Field, PositiveInt
 
 from recombine.cppn.changes import CHANGES, changed
-from recombine.cppn.dense import dense
+from recombine.cppn.dense_network import dense
 from recombine.cppn.genome import INPUTS, Genome
 from recombine.cppn.picture import places
 from recombine.cppn.search import Search, chosen

@@ -36,7 +36,7 @@ def activate(values: Float[Array, "sample unit"], kinds: Int[Array, " unit"]) ->
 class CPPNNetwork(Network):
     """Layers of one width without biases, as one input is always 1. The code is not read. Sites: `hidden 1` and so on."""
 
-    layers: tuple[Float[Array, "feature unit"], ...]
+    layers: tuple[Float[Array, "_ unit"], ...]
     readout: Float[Array, "unit output"]
     activations: Int[Array, " unit"]
     units: Bool[Array, " unit"]

@@ -152,7 +152,7 @@ def feature_maps(
     return np.asarray(outputs, float), maps
 
 
-def axis_of(picture: Float[np.ndarray, "place 3"]) -> tuple[Mirror, float]:
+def axis_of(picture: Float[np.ndarray, "place channel"]) -> tuple[Mirror, float]:
     """The mirror about which a picture is more symmetric, and the odd share of its variance there."""
     centred = picture - picture.mean(axis=0)
     shares: dict[Mirror, float] = {"x": odd_share(centred, "x"), "y": odd_share(centred, "y")}

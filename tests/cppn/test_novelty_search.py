@@ -7,7 +7,8 @@ import pytest
 
 from recombine.cppn import CHANGES, Search, changed, dense, novelty_search, places
 from recombine.cppn.changes import PART, part
-from recombine.cppn.search import asymmetry, chosen, descriptor, first_genome, novelty
+from recombine.cppn.scores import axis_of
+from recombine.cppn.search import chosen, descriptor, first_genome, novelty
 from recombine.errors import BadInput
 
 SMALL = Search(population=16, generations=15, hidden=2, depth=5, width=10)
@@ -52,7 +53,9 @@ def test_the_chosen_genome_is_the_most_novel_that_fulfils_the_conditions(seed):
     pictures = np.stack([descriptor(each) for each in archive])
     scores = novelty(pictures, pictures, SMALL.neighbours)
     good = [
-        picture.std() >= SMALL.contrast and each.hidden >= SMALL.hidden and asymmetry(picture) <= SMALL.asymmetry
+        picture.std() >= SMALL.contrast
+        and each.hidden >= SMALL.hidden
+        and axis_of(picture[:, None])[1] <= SMALL.asymmetry
         for each, picture in zip(archive, pictures, strict=True)
     ]
     assert any(good), "the small search finds some"
@@ -86,6 +89,14 @@ def test_recoloured(picture):
     np.testing.assert_allclose(new[~region], 0.1)
     dark = changed(1 - picture, "recoloured")[..., 0]
     np.testing.assert_allclose(dark[region], 0.6)
+
+
+def test_both_parts_of_a_pair_are_recoloured():
+    y, x = (places(30)[:, column].reshape(30, 30) for column in (0, 1))
+    eyes = np.where((np.abs(np.abs(x) - 0.5) < 0.25) & (np.abs(y) < 0.35), 0.9, 0.1)[..., None]
+    one, both = (changed(eyes, change)[..., 0] for change in ("recoloured", "both-recoloured"))
+    assert np.array_equal(both, both[:, ::-1]) and not np.array_equal(one, one[:, ::-1])
+    assert np.abs(both - eyes[..., 0]).sum() == pytest.approx(2 * np.abs(one - eyes[..., 0]).sum())
 
 
 def test_moved_and_mirrored_parts_keep_their_pixels(picture):

@@ -79,7 +79,9 @@ def test_damaged_genomes_are_refused_with_their_name(sound, tmp_path, old, new, 
     assert str(path) in caught.value.message and "Picbreeder" in caught.value.message
 
 
-@pytest.mark.parametrize("data", [b"", b"PK", b"PK\3\4 broken", b"\x80\x04K\x01.", b"<data/>", b"\x89PNG\r\n", b"\xff\xfe<\0"])
+@pytest.mark.parametrize(
+    "data", [b"", b"PK", b"PK\3\4 broken", b"\x80\x04K\x01.", b"<data/>", b"\x89PNG\r\n", b"\xff\xfe<\0"]
+)
 def test_other_files_are_refused(tmp_path, data):
     path = tmp_path / "other"
     path.write_bytes(data)

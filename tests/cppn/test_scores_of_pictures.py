@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 
 import recombine as rc
 from recombine.cppn import distinct_maps, odd_share, parity_purity, places
+from recombine.cppn.scores import few_weights
 from recombine.errors import BadInput
 
 SIDE = 8
@@ -82,6 +83,16 @@ def test_equinox_and_pytorch_modules_of_the_same_weights_have_one_score():
     scores = [rc.sweep_asymmetry(each, inputs, draws=20, seed=2) for each in (network, module)]
     assert scores[0] == pytest.approx(scores[1], abs=1e-4)
     assert all(parameter.requires_grad for parameter in module.parameters()), "the module is left as it was"
+
+
+def test_few_weights_reach_what_they_span():
+    rng = np.random.default_rng(0)
+    tangents = np.linalg.qr(rng.standard_normal((20, 6)))[0].T * rng.uniform(0.1, 5, (6, 1))
+    change = 3 * tangents[4] / np.linalg.norm(tangents[4]) + tangents[1] / np.linalg.norm(tangents[1])
+    assert few_weights(tangents, change, 1) == pytest.approx(0.1)
+    assert few_weights(tangents, change, 2) == pytest.approx(0, abs=1e-12)
+    assert few_weights(-2 * tangents[::-1], change, 1) == pytest.approx(0.1), "neither sign, size nor order matters"
+    assert few_weights(np.zeros((5, 20)), change, 3) == 1
 
 
 def test_bad_input():

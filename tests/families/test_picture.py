@@ -29,7 +29,7 @@ def test_pictures_are_those_of_the_genome_and_its_changes() -> None:
     teacher = family.draw(SPACE, jax.random.key(0))
     found = BAND.values(places(12))[:, [4]].reshape(12, 12, 1)
     wanted = [found, *(changed(found, change) for change in CHANGES)]
-    np.testing.assert_allclose(teacher.pictures, np.stack(wanted).reshape(4, 144, 1), atol=1e-6)
+    np.testing.assert_allclose(teacher.pictures, np.stack(wanted).reshape(5, 144, 1), atol=1e-6)
     batch = teacher.batch(teacher.task(jnp.asarray(SPACE.row(("moved",))), jax.random.key(0)), jax.random.key(1), 144)
     np.testing.assert_allclose(batch.targets, wanted[1 + CHANGES.index("moved")].reshape(144, 1), atol=1e-6)
     np.testing.assert_allclose(batch.inputs, places(12), atol=1e-6)

@@ -1,4 +1,4 @@
-"""Changed pictures: one part of a picture recoloured, moved or mirrored."""
+"""Changed pictures: one part of a picture recoloured (alone or with its mirror image), moved or mirrored."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy import ndimage
 
+from recombine.cppn.scores import axis_of, mirrored
 from recombine.errors import BadInput
 
-Change = Literal["recoloured", "moved", "mirrored"]
+Change = Literal["recoloured", "both-recoloured", "moved", "mirrored"]
 CHANGES: tuple[Change, ...] = get_args(Change)
 
 Picture = Float[np.ndarray, "row column output"]
@@ -36,7 +37,12 @@ def part(picture: Picture) -> Bool[np.ndarray, "row column"]:
     if np.ptp(shown) == 0:
         raise BadInput("A picture of one brightness has no parts.", fix="use another genome")
     bright = shown > (shown.min() + shown.max()) / 2
-    regions = [labels == number for some in (bright, ~bright) for labels, most in [ndimage.label(some)] for number in range(1, most + 1)]
+    regions = [
+        labels == number
+        for some in (bright, ~bright)
+        for labels, most in [ndimage.label(some)]
+        for number in range(1, most + 1)
+    ]
     return min(regions, key=lambda region: abs(np.log(region.mean() / PART)))
 
 
@@ -45,13 +51,17 @@ def changed(picture: Picture, change: Change) -> Picture:
 
     Args:
         picture: Outputs by row and column; the last one is the brightness.
-        change: `recoloured` makes a bright part darker and a dark one brighter; `moved` shifts the part sideways; `mirrored`
+        change: `recoloured` makes a bright part darker and a dark one brighter; `both-recoloured` does so with the part and its
+            mirror image, about the axis about which the picture is more symmetric, such as both eyes; `moved` shifts the part sideways; `mirrored`
             turns it over in its bounding box, about the axis that changes the picture more. What the part leaves is filled with
             the mean around it.
     """
     region = part(picture)
-    if change == "recoloured":
+    if change in ("recoloured", "both-recoloured"):
         value = picture[..., -1]
+        if change == "both-recoloured":
+            mirror, _ = axis_of(np.clip(np.abs(value), 0, 1).reshape(-1, 1).astype(float))
+            region = region | mirrored(region.reshape(-1, 1), mirror).reshape(region.shape)
         shown = np.clip(np.abs(value), 0, 1)
         towards = -SHADE if shown[region].mean() > shown[~region].mean() else SHADE
         shade = np.where(value < 0, -1, 1) * np.clip(shown + towards, 0, 1)
@@ -62,7 +72,9 @@ def changed(picture: Picture, change: Change) -> Picture:
         # Towards the side with more room. What leaves the picture is cut off.
         left = columns[0] > region.shape[1] - 1 - columns[-1]
         return _placed(picture, region, *(_shifted(each, -step if left else step) for each in (region, picture)))
-    (top, bottom), (first, last) = ((found[0], found[-1] + 1) for found in (np.flatnonzero(region.any(axis=a)) for a in (1, 0)))
+    (top, bottom), (first, last) = (
+        (found[0], found[-1] + 1) for found in (np.flatnonzero(region.any(axis=a)) for a in (1, 0))
+    )
     candidates = []
     for axis in (0, 1):
         mask, values = region.copy(), picture.copy()

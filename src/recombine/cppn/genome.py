@@ -55,7 +55,9 @@ class Genome(Configuration):
     def _consistent(self) -> Genome:
         number = len(self.activations)
         if len(self.outputs) not in (1, 3):
-            raise ValueError(f"a picture has 1 output (brightness) or 3 (hue, saturation, brightness), got {self.outputs}")
+            raise ValueError(
+                f"a picture has 1 output (brightness) or 3 (hue, saturation, brightness), got {self.outputs}"
+            )
         for node in (*self.outputs, *(end for source, target, _ in self.links for end in (source, target))):
             if not 0 <= node < number:
                 raise ValueError(f"there are nodes 0 to {number - 1}, got {node}")

@@ -15,7 +15,9 @@ from recombine.errors import BadInput
 LARGEST = 4 * 2**20
 """The most bytes of a genome. The published ones have less than 100 kB."""
 MOST_NODES = 2000
-EXPECTED = "a genome of Picbreeder: XML with genome/nodes/node and genome/links/link, or a zip archive with one such file"
+EXPECTED = (
+    "a genome of Picbreeder: XML with genome/nodes/node and genome/links/link, or a zip archive with one such file"
+)
 
 Name = tuple[str | None, str | None]
 """Branch and id of a node."""
@@ -52,7 +54,9 @@ def read_genome(path: str | Path) -> Genome:
 
 
 def _refuse(path: Path, reason: str) -> NoReturn:
-    raise BadInput(f"{path} is not {EXPECTED}: {reason}.", fix="give a file such as skull.zip of the paper's repository")
+    raise BadInput(
+        f"{path} is not {EXPECTED}: {reason}.", fix="give a file such as skull.zip of the paper's repository"
+    )
 
 
 def _contents(path: Path) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 
 from recombine.errors import BadInput
 
@@ -26,11 +26,13 @@ NO_CHANGE = 1e-10
 """A smaller sum of squares is no change of the picture."""
 
 
-def mirrored(maps: Maps, mirror: Mirror = "x") -> Maps:
+def mirrored(maps: Shaped[np.ndarray, "place map"], mirror: Mirror = "x") -> Shaped[np.ndarray, "place map"]:
     """The maps in a mirror."""
     side = round(len(maps) ** 0.5)
     if side**2 != len(maps):
-        raise BadInput(f"A picture is a square of places, row by row; got {len(maps)} places.", fix="use cppn.places(side)")
+        raise BadInput(
+            f"A picture is a square of places, row by row; got {len(maps)} places.", fix="use cppn.places(side)"
+        )
     square = maps.reshape(side, side, -1)
     return (square[:, ::-1] if mirror == "x" else square[::-1]).reshape(maps.shape)
 
@@ -45,6 +47,14 @@ def odd_share(maps: Maps, mirror: Mirror = "x") -> float:
     maps = np.asarray(maps, float)
     total = float((maps**2).sum())
     return float((((maps - mirrored(maps, mirror)) / 2) ** 2).sum()) / total if total else 0.0
+
+
+def axis_of(picture: Maps) -> tuple[Mirror, float]:
+    """The mirror about which a picture is more symmetric, and the odd share of its variance there."""
+    centred = picture - picture.mean(axis=0)
+    shares: dict[Mirror, float] = {"x": odd_share(centred, "x"), "y": odd_share(centred, "y")}
+    mirror: Mirror = "x" if shares["x"] <= shares["y"] else "y"
+    return mirror, shares[mirror]
 
 
 def parity_purity(maps: Maps, mirror: Mirror = "x") -> Float[np.ndarray, " map"]:
@@ -144,6 +154,32 @@ def sweep_asymmetry(
         if (change**2).sum() > NO_CHANGE:
             shares.append(odd_share(change, mirror))
     return float(np.mean(shares)) if shares else float("nan")
+
+
+def few_weights(
+    tangents: Float[np.ndarray, "weight number"], change: Float[np.ndarray, " number"], weights: int
+) -> float:
+    """The share of a change of the outputs that is left after the best few weights have moved, to first order.
+
+    Orthogonal matching pursuit: the weight whose effect is most aligned with what is left is added, and the weights chosen so
+    far are fitted again by least squares.
+
+    Args:
+        tangents: The derivative of all outputs by each weight.
+        change: The wanted change of the outputs.
+        weights: The number of weights that may move.
+
+    Returns:
+        The share of the sum of squares that is left: 1 where no weight helps, 0 where the change is reached.
+    """
+    lengths = np.linalg.norm(tangents, axis=1)
+    units = tangents[lengths > FLAT] / lengths[lengths > FLAT, None]
+    rest, found = change, []
+    for _ in range(min(weights, len(units))):
+        found.append(int(np.argmax(np.abs(units @ rest))))
+        basis = units[found].T
+        rest = change - basis @ np.linalg.lstsq(basis, change, rcond=None)[0]
+    return float((rest**2).sum() / (change**2).sum())
 
 
 def _functional(module: Any) -> tuple[Callable[[Any, Any], Any], Any]:

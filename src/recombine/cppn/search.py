@@ -13,7 +13,7 @@ from recombine.component import Configuration
 from recombine.cppn.dense_network import dense
 from recombine.cppn.genome import ACTIVATIONS, INPUTS, Genome, Link
 from recombine.cppn.picture import places
-from recombine.cppn.scores import odd_share
+from recombine.cppn.scores import axis_of
 
 SIDE = 24
 """Pixels of a side at which pictures are compared."""
@@ -28,7 +28,7 @@ class Search(Configuration):
 
     population: PositiveInt = 48
     """Genomes of a generation."""
-    generations: PositiveInt = 80
+    generations: PositiveInt = 200
     """Generations."""
     neighbours: PositiveInt = 10
     """The novelty of a picture is its mean distance to this many nearest others, in the population and the archive."""
@@ -40,11 +40,11 @@ class Search(Configuration):
     """The probability that a child has a new link."""
     new_node: float = Field(default=0.3, ge=0, le=1)
     """The probability that a child has a new node, which divides a link."""
-    depth: PositiveInt = 8
+    depth: PositiveInt = 10
     """The most hidden layers of the dense network. Children that need more are dropped."""
     width: PositiveInt = 16
     """The most units of a layer of the dense network."""
-    hidden: PositiveInt = 6
+    hidden: PositiveInt = 10
     """The fewest hidden nodes of the chosen genome."""
     contrast: PositiveFloat = 0.15
     """The smallest standard deviation of the brightness of the chosen picture, over averaged squares."""
@@ -181,16 +181,10 @@ def chosen(settings: Search, seed: int) -> Genome:
     conditions = [
         np.array([picture.std() >= settings.contrast for picture in pictures]),
         np.array([genome.hidden >= settings.hidden for genome in archive]),
-        np.array([asymmetry(picture) <= settings.asymmetry for picture in pictures]),
+        np.array([axis_of(picture[:, None])[1] <= settings.asymmetry for picture in pictures]),
     ]
     for number in range(len(conditions), -1, -1):
         allowed = np.all(conditions[:number], axis=0) if number else np.ones(len(archive), bool)
         if allowed.any():
             return archive[int(np.argmax(np.where(allowed, scores, -np.inf)))]
     raise AssertionError("an archive has at least one genome")
-
-
-def asymmetry(picture: Float[np.ndarray, " square"]) -> float:
-    """The odd share of the variance of a picture, about the axis about which it is more symmetric."""
-    centred = (picture - picture.mean())[:, None]
-    return min(odd_share(centred, "x"), odd_share(centred, "y"))

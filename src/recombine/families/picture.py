@@ -113,7 +113,12 @@ class Picture(RegressionFamily):
     def _shapes(self) -> tuple[jax.ShapeDtypeStruct, ...]:
         """The shapes of `_arrays`, which do not depend on what the search finds."""
         depth, width, outputs = self.depth, self.width, self.output_size
-        shapes = ((SPACE.size, self.side**2, outputs), (len(INPUTS), width), (depth - 1, width, width), (width, outputs))
+        shapes = (
+            (SPACE.size, self.side**2, outputs),
+            (len(INPUTS), width),
+            (depth - 1, width, width),
+            (width, outputs),
+        )
         others = (((width,), jnp.int32), ((width,), jnp.bool_), ((), jnp.int32))
         return tuple(jax.ShapeDtypeStruct(*each) for each in (*((shape, jnp.float32) for shape in shapes), *others))
 

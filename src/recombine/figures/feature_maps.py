@@ -36,7 +36,9 @@ def feature_maps(tables: Mapping[str, pd.DataFrame]) -> Figure:
         "highest value (white). A factored network has maps that are whole parts or symmetric; a fractured one has pieces."
     )
     # One group: the picture is the first column.
-    frame = pd.DataFrame(cells, columns=COLUMNS).assign(group="picture, then feature maps from the first layer to the last")
+    frame = pd.DataFrame(cells, columns=COLUMNS).assign(
+        group="picture, then feature maps from the first layer to the last"
+    )
     info = image_grid_info(frame, ONE_KIND, caption, list(tables))
     return Figure("feature_maps", "What do the neurons draw?", info.caption, draw_image_grid(info))
 
@@ -69,12 +71,4 @@ def _cell(row: str, group: str, place: int, table: pd.DataFrame, what: str, name
 
 
 def _cell_of(row: str, group: str, place: int, image: object, name: str) -> dict[str, object]:
-    return {
-        "row": row,
-        "group": group,
-        "place": place,
-        "image": image,
-        "kind": "image",
-        "right": None,
-        "name": name,
-    }
+    return {"row": row, "group": group, "place": place, "image": image, "kind": "image", "right": None, "name": name}

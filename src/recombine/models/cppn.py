@@ -97,9 +97,7 @@ class CPPN(Model):
             )
             drawn = jax.random.normal(keys[0], readout.shape) / jnp.sqrt(number)
             readout = jnp.where(teacher.units[:, None], drawn, 0.0)
-        return CPPNNetwork(
-            layers, readout, teacher.activations, teacher.units, teacher.depth, self.relu, self.sparsity
-        )
+        return CPPNNetwork(layers, readout, teacher.activations, teacher.units, teacher.depth, self.relu, self.sparsity)
 
     def inherit(self, network: Network, parents: Sequence[Network]) -> Network:
         parent = super().inherit(network, parents)

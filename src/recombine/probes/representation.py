@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, ClassVar, Literal
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from pydantic import PositiveFloat, PositiveInt
 
+from recombine.cppn.changes import CHANGES
 from recombine.cppn.picture import colours
-from recombine.cppn.scores import Mirror, distinct_maps, odd_share, parity_purity, sweep_asymmetry
+from recombine.cppn.scores import Mirror, axis_of, distinct_maps, few_weights, parity_purity, sweep_asymmetry
 from recombine.errors import BadInput
 from recombine.families.picture import Picture, PictureTeacher
 from recombine.models.base import Network
@@ -31,8 +34,9 @@ class Representation(Measurement):
     """Scores of a network that draws a picture, with pictures of its neurons and of its weight sweeps.
 
     The mirror is about the axis about which the picture itself is more symmetric, so it is the same for every network that
-    draws it. `mse` is the error on the picture that the run was trained on, `change` how far that is from the picture as it was
-    found, and `left` the share of the change that is left. The scores are explained in docs/methods.md. Runs with parents, which
+    draws it. `mse` is the error on the picture that the run was trained on, `change_size` how far that is from the picture as it was
+    found, and `left` the share of the change that is left. `few_weights_...` is the share of each change that is left, to first
+    order, after the few weights that help most have moved. The scores are explained in docs/methods.md. Runs with parents, which
     adapt to a changed picture, get the errors alone.
     """
 
@@ -43,14 +47,16 @@ class Representation(Measurement):
     """The standard deviation of their noise."""
     maps: PositiveInt = 16
     """The most feature maps in the table, spread evenly over the distinct ones."""
+    few: PositiveInt = 8
+    """The weights that may move for `few_weights_...`."""
     strips: PositiveInt = 4
     """Film strips in the table: rows of weights that change the picture, changed step by step."""
     strip_size: PositiveFloat = 0.5
     """The standard deviation of the largest change of a film strip."""
 
     summary_names: ClassVar[tuple[str, ...]] = (
-        *("mse", "change", "left", "picture_asymmetry", "sweep_asymmetry", "parity_purity", "distinct_maps"),
-        *("neurons", "nonzero_weights"),
+        *("mse", "change_size", "left", "picture_asymmetry", "sweep_asymmetry", "parity_purity", "distinct_maps"),
+        *("neurons", "nonzero_weights", *(f"few_weights_{change}" for change in CHANGES)),
     )
 
     def measure(self, setting: Setting, network: Network) -> Measured:
@@ -66,7 +72,7 @@ class Representation(Measurement):
         pictures = np.asarray(teacher.pictures, float)
         error, change = (float(np.mean((each - pictures[target]) ** 2)) for each in (outputs, pictures[0]))
         mirror, uneven = axis_of(colours(pictures[0]))
-        summary = {"mse": error, "change": change, "picture_asymmetry": uneven, "neurons": float(maps.shape[1])}
+        summary = {"mse": error, "change_size": change, "picture_asymmetry": uneven, "neurons": float(maps.shape[1])}
         summary["nonzero_weights"] = float(
             sum(int(jnp.sum(jnp.abs(weights) > NEAR_ZERO)) for weights in (*network.layers, network.readout))
         )
@@ -89,23 +95,29 @@ class Representation(Measurement):
         """Add the scores of the inside to the summary; return the rows of feature maps and film strips."""
         distinct = distinct_maps(maps)
         purity = parity_purity(maps[:, distinct], mirror)
-        weights, static = eqx.partition(network, eqx.is_inexact_array)
         # The layers alone: the readout copies outputs, and layers beyond the depth do nothing.
-        alive = (*weights.layers[: int(network.depth)],)
-
-        @eqx.filter_jit
-        def draw(layers: Any, inputs: Any) -> Any:
-            every = (*layers, *weights.layers[len(layers) :])
-            changed = eqx.combine(eqx.tree_at(lambda some: some.layers, weights, every), static)
-            return changed.trace(jnp.zeros(0), inputs)[0]
-
+        alive = network.layers[: int(network.depth)]
+        draw = functools.partial(_drawn, network)
         seed = setting.config.seeds.teacher
         score = sweep_asymmetry(
-            draw, teacher.inputs, alive, mirror=mirror, axis=0, size=self.size, draws=self.draws, seed=seed, picture=colours
+            draw,
+            teacher.inputs,
+            alive,
+            mirror=mirror,
+            axis=0,
+            size=self.size,
+            draws=self.draws,
+            seed=seed,
+            picture=colours,
         )
         summary |= {"distinct_maps": float(len(distinct)), "sweep_asymmetry": score}
         if len(purity):
             summary["parity_purity"] = float(purity.mean())
+        tangents = _tangents(network, teacher.inputs)
+        for change, picture in zip(CHANGES, np.asarray(teacher.pictures, float)[1:], strict=True):
+            wanted = (picture - np.asarray(teacher.pictures[0], float)).ravel()
+            if wanted.any():
+                summary[f"few_weights_{change}"] = few_weights(tangents, wanted, self.few)
         chosen = np.unique(np.linspace(0, len(distinct) - 1, min(self.maps, len(distinct))).round().astype(int))
         rows = [
             self._row("map", place, 0, scaled(maps[:, distinct[number]]), float(purity[number]))
@@ -124,7 +136,9 @@ class Representation(Measurement):
             noise = np.zeros(layers[layer].shape, np.float32)
             noise[unit] = self.strip_size * rng.standard_normal(noise.shape[1])
             frames = [
-                np.asarray(draw((*layers[:layer], layers[layer] + amount * noise, *layers[layer + 1 :]), teacher.inputs))
+                np.asarray(
+                    draw((*layers[:layer], layers[layer] + amount * noise, *layers[layer + 1 :]), teacher.inputs)
+                )
                 for amount in AMOUNTS
             ]
             if np.mean((colours(frames[-1]) - colours(before)) ** 2) < NEAR_ZERO:
@@ -141,23 +155,54 @@ class Representation(Measurement):
         return {"what": what, "number": number, "frame": frame, "purity": purity, "image": image}
 
 
+@eqx.filter_jit
+def _drawn(network: CPPNNetwork, layers: Any, inputs: Any) -> Any:
+    """What a network draws with other weights in its first layers."""
+    every = (*layers, *network.layers[len(layers) :])
+    return eqx.tree_at(lambda some: some.layers, network, every).trace(jnp.zeros(0), inputs)[0]
+
+
+def _tangents(network: CPPNNetwork, inputs: Any) -> Float[np.ndarray, "weight number"]:
+    """The derivative of the outputs at all places by each weight of the layers and of the readout."""
+    blocks = [_by_row(network, leaf, inputs) for leaf in range(int(network.depth))]
+    blocks.append(_by_row(network, None, inputs))
+    return np.concatenate([np.asarray(block, float).reshape(-1, np.prod(block.shape[2:])) for block in blocks])
+
+
+@eqx.filter_jit
+def _by_row(network: CPPNNetwork, layer: int | None, inputs: Any) -> Any:
+    """The derivative by the weights of one layer, or of the readout: row, unit, place, output. One row at a time, to save memory."""
+
+    def where(some: CPPNNetwork) -> Any:
+        return some.readout if layer is None else some.layers[layer]
+
+    def moved(row: Any, values: Any) -> Any:
+        changed = eqx.tree_at(where, network, where(network).at[row].add(values))
+        return changed.trace(jnp.zeros(0), inputs)[0]
+
+    matrix = where(network)
+
+    def derivative(row: Any) -> Any:
+        by_unit = jax.jacfwd(functools.partial(moved, row))(jnp.zeros(matrix.shape[1]))
+        return jnp.moveaxis(by_unit, -1, 0)
+
+    return jax.lax.map(derivative, jnp.arange(matrix.shape[0]))
+
+
+@eqx.filter_jit
+def _traced(network: CPPNNetwork, inputs: Any) -> Any:
+    return network.trace(jnp.zeros(0), inputs)
+
+
 def feature_maps(
     network: CPPNNetwork, teacher: PictureTeacher
 ) -> tuple[Float[np.ndarray, "place output"], Float[np.ndarray, "place map"]]:
     """The outputs of a network at every place, and the map of every neuron that exists, layer by layer."""
-    outputs, sites = eqx.filter_jit(lambda net, inputs: net.trace(jnp.zeros(0), inputs))(network, teacher.inputs)
+    outputs, sites = _traced(network, teacher.inputs)
     layers = list(sites.values())[: int(network.depth)]
     units = np.flatnonzero(np.asarray(network.units))
     maps = np.concatenate([np.asarray(values, float)[:, units] for values in layers], axis=1)
     return np.asarray(outputs, float), maps
-
-
-def axis_of(picture: Float[np.ndarray, "place channel"]) -> tuple[Mirror, float]:
-    """The mirror about which a picture is more symmetric, and the odd share of its variance there."""
-    centred = picture - picture.mean(axis=0)
-    shares: dict[Mirror, float] = {"x": odd_share(centred, "x"), "y": odd_share(centred, "y")}
-    mirror: Mirror = "x" if shares["x"] <= shares["y"] else "y"
-    return mirror, shares[mirror]
 
 
 def scaled(values: Float[np.ndarray, " place"]) -> Float[np.ndarray, "place 3"]:

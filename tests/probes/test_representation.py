@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from recombine.cppn import Genome, read_genome
+from recombine.cppn.scores import axis_of
 from recombine.errors import BadInput
 from recombine.families.picture import Picture
 from recombine.models import CPPN, MLP
 from recombine.probes import Representation
-from recombine.cppn.scores import axis_of
 from recombine.probes.representation import _tangents, scaled
 from recombine.recipes import Paper
 from recombine.training.config import RunConfig

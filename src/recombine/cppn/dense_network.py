@@ -50,7 +50,7 @@ def dense(genome: Genome) -> Dense:
     layers, used = genome.layers, genome.used
     depth = max(1, *(layers[node] for node in genome.outputs))
     # Up to which layer the value of a node is needed: the layer before the last that reads it.
-    until = {node: depth for node in genome.outputs}
+    until = dict.fromkeys(genome.outputs, depth)
     for source, target, _ in genome.links:
         if target in used:
             until[source] = max(until.get(source, 0), layers[target] - 1)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import lzma
 import math
 import re
 import zipfile
+import zlib
 from pathlib import Path
 from typing import NoReturn
 from xml.etree import ElementTree
@@ -18,6 +20,9 @@ MOST_NODES = 2000
 EXPECTED = (
     "a genome of Picbreeder: XML with genome/nodes/node and genome/links/link, or a zip archive with one such file"
 )
+
+DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError)
+"""What `zipfile` raises where an archive is damaged, encrypted or packed in an unknown way."""
 
 Name = tuple[str | None, str | None]
 """Branch and id of a node."""
@@ -78,11 +83,7 @@ def _contents(path: Path) -> bytes:
         raise BadInput(
             f"{path} cannot be read: {error.strerror or error}.", fix=f"give the path of {EXPECTED}"
         ) from error
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
-        if isinstance(error, BadInput):
-            raise
-        _refuse(path, f"the archive is damaged ({error})")
-    except Exception as error:  # zlib.error and lzma.LZMAError share no base class.
+    except DAMAGED as error:
         _refuse(path, f"the archive is damaged ({error})")
     if len(data) > LARGEST:
         _refuse(path, f"the file in the archive has more than {LARGEST:,} bytes")

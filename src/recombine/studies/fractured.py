@@ -10,7 +10,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 
 from recombine.cppn.changes import CHANGES
 from recombine.cppn.picbreeder import read_genome
-from recombine.design import Arm, Column, Claims, Figures, Study, claim, control, precondition
+from recombine.design import Arm, Claims, Column, Figures, Study, claim, control, precondition
 from recombine.errors import BadInput
 from recombine.families import Picture
 from recombine.probes import Measurement, Representation

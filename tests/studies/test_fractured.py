@@ -127,11 +127,21 @@ def test_a_small_study_runs_on_a_file(genome_file, tmp_path):
 
     study = apply(
         Fractured.profile("smoke"),
-        [f"evolved={genome_file}", "replicates=2", "first_seed=0", "steps=20", "adapt_steps=5,", "side=10", "samples=100"],
+        [
+            f"evolved={genome_file}",
+            "replicates=2",
+            "first_seed=0",
+            "steps=20",
+            "adapt_steps=5,",
+            "side=10",
+            "samples=100",
+        ],
     )
     result = run_study(study, "smoke", Store(tmp_path / "store"), LocalEngine())
     assert not result.overview.empty
     assert {"evolved", "trained", "sparse", "relu", "fresh"} <= set(result.overview["arm"])
     names = [figure.name for figure in result.figures]
-    assert {"feature_maps", "film_strips", "sweep_asymmetry", "parity_purity", "distinct_maps", "adaptation"} == set(names)
+    assert {"feature_maps", "film_strips", "sweep_asymmetry", "parity_purity", "distinct_maps", "adaptation"} == set(
+        names
+    )
     assert len({config.recipe.steps for config, _ in study.design.runs}) == 3

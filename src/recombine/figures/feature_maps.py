@@ -19,15 +19,12 @@ def feature_maps(tables: Mapping[str, pd.DataFrame]) -> Figure:
     Args:
         tables: The table `representation` of one run for each network, by its name in words.
     """
-    cells = [
-        _cell(row, "picture", 0, table, "picture", row)
-        for row, table in tables.items()
-        if (table["what"] == "picture").any()
-    ]
+    group, cells = "the picture, then feature maps from the first layer to the last", []
     for row, table in tables.items():
-        maps = table[table["what"] == "map"]
+        pictures, maps = (table[table["what"] == what] for what in ("picture", "map"))
+        cells += [_cell(row, group, 0, image, row) for image in pictures["image"]]
         cells += [
-            _cell_of(row, "feature maps, first layer to last", 1 + number, image, f"parity purity {purity:.2f}")
+            _cell(row, group, 1 + number, image, f"parity purity {purity:.2f}")
             for number, image, purity in zip(maps["number"], maps["image"], maps["purity"], strict=True)
         ]
     caption = (
@@ -35,11 +32,7 @@ def feature_maps(tables: Mapping[str, pd.DataFrame]) -> Figure:
         "is not that of an earlier one, from the first layer to the last. Each map is scaled from its lowest (black) to its "
         "highest value (white). A factored network has maps that are whole parts or symmetric; a fractured one has pieces."
     )
-    # One group: the picture is the first column.
-    frame = pd.DataFrame(cells, columns=COLUMNS).assign(
-        group="picture, then feature maps from the first layer to the last"
-    )
-    info = image_grid_info(frame, ONE_KIND, caption, list(tables))
+    info = image_grid_info(pd.DataFrame(cells, columns=COLUMNS), ONE_KIND, caption, list(tables))
     return Figure("feature_maps", "What do the neurons draw?", info.caption, draw_image_grid(info))
 
 
@@ -50,7 +43,7 @@ def film_strips(tables: Mapping[str, pd.DataFrame]) -> Figure:
         tables: The table `representation` of one run for each network, by its name in words.
     """
     cells = [
-        _cell_of(f"weights {number + 1}", name, int(frame), image, f"{name}: frame {int(frame) + 1}")
+        _cell(f"weights {number + 1}", name, int(frame), image, f"{name}: frame {int(frame) + 1}")
         for name, table in tables.items()
         for number, frame, image in table.loc[table["what"] == "sweep", ["number", "frame", "image"]].itertuples(
             index=False
@@ -66,9 +59,5 @@ def film_strips(tables: Mapping[str, pd.DataFrame]) -> Figure:
     return Figure("film_strips", "What happens when weights change?", info.caption, draw_image_grid(info))
 
 
-def _cell(row: str, group: str, place: int, table: pd.DataFrame, what: str, name: str) -> dict[str, object]:
-    return _cell_of(row, group, place, table.loc[table["what"] == what, "image"].iloc[0], name)
-
-
-def _cell_of(row: str, group: str, place: int, image: object, name: str) -> dict[str, object]:
-    return {"row": row, "group": group, "place": place, "image": image, "kind": "image", "right": None, "name": name}
+def _cell(row: str, group: str, place: int, image: object, name: str) -> dict[str, object]:
+    return dict(zip(COLUMNS, (row, group, place, image, "image", None, name), strict=True))

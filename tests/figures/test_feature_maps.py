@@ -21,7 +21,7 @@ def tables() -> dict[str, pd.DataFrame]:
 def drawn(figure) -> list[dict]:
     spec = figure.chart.to_dict()
     data = [layer.get("data", {}).get("values", []) for layer in spec["layer"]]
-    data += list(spec.get("datasets", {}).values()) + [spec.get("data", {}).get("values", [])]
+    data += [*spec.get("datasets", {}).values(), spec.get("data", {}).get("values", [])]
     return next(values for values in data if values and "url" in values[0])
 
 

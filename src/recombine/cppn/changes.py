@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -37,12 +37,10 @@ def part(picture: Picture) -> Bool[np.ndarray, "row column"]:
     if np.ptp(shown) == 0:
         raise BadInput("A picture of one brightness has no parts.", fix="use another genome")
     bright = shown > (shown.min() + shown.max()) / 2
-    regions = [
-        labels == number
-        for some in (bright, ~bright)
-        for labels, most in [ndimage.label(some)]
-        for number in range(1, most + 1)
-    ]
+    regions = []
+    for some in (bright, ~bright):
+        labels, number = cast("tuple[np.ndarray, int]", ndimage.label(some))
+        regions += [labels == label for label in range(1, number + 1)]
     return min(regions, key=lambda region: abs(np.log(region.mean() / PART)))
 
 

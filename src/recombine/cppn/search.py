@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -11,7 +10,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 
 from recombine.component import Configuration
 from recombine.cppn.dense_network import dense
-from recombine.cppn.genome import ACTIVATIONS, INPUTS, Genome, Link
+from recombine.cppn.genome import ACTIVATIONS, INPUTS, Activation, Genome, Link
 from recombine.cppn.picture import places
 from recombine.cppn.scores import axis_of
 
@@ -69,7 +68,8 @@ def first_genome(rng: np.random.Generator) -> Genome:
     linked = rng.random(len(INPUTS)) < 0.5
     linked[rng.integers(len(INPUTS))] = True
     links = tuple((int(node), output, float(rng.normal())) for node in np.flatnonzero(linked))
-    return Genome(activations=(*["identity"] * output, _kind(rng)), links=links, outputs=(output,))
+    passed: tuple[Activation, ...] = ("identity",) * output
+    return Genome(activations=(*passed, _kind(rng)), links=links, outputs=(output,))
 
 
 def mutated(genome: Genome, settings: Search, rng: np.random.Generator) -> Genome:
@@ -99,7 +99,7 @@ def mutated(genome: Genome, settings: Search, rng: np.random.Generator) -> Genom
     return Genome(activations=tuple(kinds), links=tuple(links), outputs=genome.outputs)
 
 
-def _kind(rng: np.random.Generator) -> Any:
+def _kind(rng: np.random.Generator) -> Activation:
     return ACTIVATIONS[int(rng.integers(len(ACTIVATIONS)))]
 
 
@@ -175,7 +175,7 @@ def chosen(settings: Search, seed: int) -> Genome:
         settings: Of the search.
         seed: Of the search.
     """
-    archive = list(dict.fromkeys(novelty_search(settings, seed)))
+    archive = list(dict.fromkeys(novelty_search(settings, seed)))  # pyright: ignore[reportArgumentType]
     pictures = np.stack([descriptor(genome) for genome in archive])
     scores = novelty(pictures, pictures, settings.neighbours)
     conditions = [

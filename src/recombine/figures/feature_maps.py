@@ -49,7 +49,7 @@ def film_strips(tables: Mapping[str, pd.DataFrame]) -> Figure:
             index=False
         )
     ]
-    rows = sorted({cell["row"] for cell in cells})
+    rows = sorted({str(cell["row"]) for cell in cells})
     caption = (
         "Each strip changes the outgoing weights of one unit, drawn at random among those that change the picture, from minus to "
         "plus the same noise; the frame in the middle is the trained picture. First replicate. In a factored network the "

@@ -58,7 +58,9 @@ class CPPNNetwork(Network):
     def penalty(self) -> Float[Array, ""] | None:
         if not self.sparsity:
             return None
-        return self.sparsity * sum(jnp.sum(jnp.abs(weights)) for weights in (*self.layers, self.readout))
+        return self.sparsity * sum(
+            (jnp.sum(jnp.abs(weights)) for weights in (*self.layers, self.readout)), jnp.zeros(())
+        )
 
 
 class CPPN(Model):

@@ -134,7 +134,7 @@ class Representation(Measurement):
             layer = int(rng.integers(len(layers)))
             unit = int(rng.integers(layers[layer].shape[0]))
             noise = np.zeros(layers[layer].shape, np.float32)
-            noise[unit] = self.strip_size * rng.standard_normal(noise.shape[1])
+            noise[unit] = self.strip_size * rng.standard_normal(noise[unit].shape)
             frames = [
                 np.asarray(
                     draw((*layers[:layer], layers[layer] + amount * noise, *layers[layer + 1 :]), teacher.inputs)

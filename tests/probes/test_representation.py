@@ -15,7 +15,7 @@ from recombine.errors import BadInput
 from recombine.families.picture import Picture
 from recombine.models import CPPN, MLP
 from recombine.probes import Representation
-from recombine.probes.representation import _tangents, scaled
+from recombine.probes.representation import scaled, tangents
 from recombine.recipes import Paper
 from recombine.training.config import RunConfig
 from recombine.training.prepare import Setting
@@ -65,17 +65,18 @@ def test_what_is_left_of_a_change():
     changed = run(SYMMETRIC, weights="evolved").replace(combinations=(("moved",),))
     result = measured(changed)
     assert result.summary["left"] == pytest.approx(1, abs=1e-5) and result.summary["change_size"] > 0
+    assert "sweep_asymmetry" not in result.summary and set(result.columns["what"]) == {"picture"}
 
 
 def test_tangents_are_differences_of_the_picture():
     setting = Setting(run(SYMMETRIC))
     network, teacher, size = setting.network(), setting.teacher, 1e-3
-    tangents = _tangents(network, teacher.inputs)
-    assert len(tangents) == sum(weights.size for weights in (*network.layers, network.readout))
+    by_weight = tangents(network, teacher.inputs)
+    assert len(by_weight) == sum(weights.size for weights in (*network.layers, network.readout))
     units = network.layers[0].shape[1]
     moved = eqx.tree_at(lambda some: some.layers[0], network, network.layers[0].at[2, 1].add(size))
     before, after = (np.asarray(some(jnp.zeros(4), teacher.inputs), float) for some in (network, moved))
-    np.testing.assert_allclose(tangents[2 * units + 1], (after - before).ravel() / size, atol=0.02)
+    np.testing.assert_allclose(by_weight[2 * units + 1], (after - before).ravel() / size, atol=0.02)
 
 
 def test_the_mirror_is_that_of_the_picture():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any, ClassVar, Literal
 
 import equinox as eqx
@@ -26,6 +27,8 @@ AMOUNTS = (-1.0, -0.5, 0.0, 0.5, 1.0)
 """The frames of a film strip, as multiples of its largest change."""
 NEAR_ZERO = 1e-3
 """Weights smaller than this count as zero."""
+MOST_TANGENTS = 2**25
+"""The most derivatives of outputs by weights: 256 MB."""
 ATTEMPTS = 100
 """Rows of weights that are tried for a film strip before it is left out."""
 
@@ -36,8 +39,8 @@ class Representation(Measurement):
     The mirror is about the axis about which the picture itself is more symmetric, so it is the same for every network that
     draws it. `mse` is the error on the picture that the run was trained on, `change_size` how far that is from the picture as it was
     found, and `left` the share of the change that is left. `few_weights_...` is the share of each change that is left, to first
-    order, after the few weights that help most have moved. The scores are explained in docs/methods.md. Runs with parents, which
-    adapt to a changed picture, get the errors alone.
+    order, after the few weights that help most have moved. The scores are explained in docs/methods.md. Runs on a
+    changed picture get the errors alone.
     """
 
     kind: Literal["representation"] = "representation"
@@ -79,7 +82,7 @@ class Representation(Measurement):
         if change:
             summary["left"] = error / change
         rows = [self._row("picture", 0, 0, colours(outputs))]
-        if not setting.config.parents:
+        if target == 0:
             rows += self._inside(setting, network, teacher, maps, mirror, summary)
         return Measured.from_records(summary, rows)
 
@@ -113,11 +116,15 @@ class Representation(Measurement):
         summary |= {"distinct_maps": float(len(distinct)), "sweep_asymmetry": score}
         if len(purity):
             summary["parity_purity"] = float(purity.mean())
-        tangents = _tangents(network, teacher.inputs)
-        for change, picture in zip(CHANGES, np.asarray(teacher.pictures, float)[1:], strict=True):
-            wanted = (picture - np.asarray(teacher.pictures[0], float)).ravel()
+        pictures = np.asarray(teacher.pictures, float)
+        # Large networks at fewer places, evenly spread.
+        numbers = pictures[0].size * sum(weights.size for weights in (*network.layers, network.readout))
+        every = math.ceil(numbers / MOST_TANGENTS)
+        by_weight = tangents(network, teacher.inputs[::every])
+        for change, picture in zip(CHANGES, pictures[1:], strict=True):
+            wanted = (picture - pictures[0])[::every].ravel()
             if wanted.any():
-                summary[f"few_weights_{change}"] = few_weights(tangents, wanted, self.few)
+                summary[f"few_weights_{change}"] = few_weights(by_weight, wanted, self.few)
         chosen = np.unique(np.linspace(0, len(distinct) - 1, min(self.maps, len(distinct))).round().astype(int))
         rows = [
             self._row("map", place, 0, scaled(maps[:, distinct[number]]), float(purity[number]))
@@ -162,31 +169,23 @@ def _drawn(network: CPPNNetwork, layers: Any, inputs: Any) -> Any:
     return eqx.tree_at(lambda some: some.layers, network, every).trace(jnp.zeros(0), inputs)[0]
 
 
-def _tangents(network: CPPNNetwork, inputs: Any) -> Float[np.ndarray, "weight number"]:
-    """The derivative of the outputs at all places by each weight of the layers and of the readout."""
-    blocks = [_by_row(network, leaf, inputs) for leaf in range(int(network.depth))]
-    blocks.append(_by_row(network, None, inputs))
-    return np.concatenate([np.asarray(block, float).reshape(-1, np.prod(block.shape[2:])) for block in blocks])
+def tangents(network: CPPNNetwork, inputs: Any) -> Float[np.ndarray, "weight number"]:
+    """The derivative of the outputs at all places by each weight that exists, layer by layer and then of the readout."""
+    blocks = _by_place(network, inputs)
+    alive = [*blocks[0][: int(network.depth)], blocks[1]]
+    flat = [np.moveaxis(np.asarray(block, float), (0, 1), (-2, -1)) for block in alive]
+    return np.concatenate([block.reshape(-1, block.shape[-2] * block.shape[-1]) for block in flat])
 
 
 @eqx.filter_jit
-def _by_row(network: CPPNNetwork, layer: int | None, inputs: Any) -> Any:
-    """The derivative by the weights of one layer, or of the readout: row, unit, place, output. One row at a time, to save memory."""
+def _by_place(network: CPPNNetwork, inputs: Any) -> Any:
+    """The derivative by layers and readout at each place: place, output, row, unit."""
 
-    def where(some: CPPNNetwork) -> Any:
-        return some.readout if layer is None else some.layers[layer]
+    def at(weights: Any, place: Any) -> Any:
+        changed = eqx.tree_at(lambda some: (some.layers, some.readout), network, weights)
+        return changed.trace(jnp.zeros(0), place[None])[0][0]
 
-    def moved(row: Any, values: Any) -> Any:
-        changed = eqx.tree_at(where, network, where(network).at[row].add(values))
-        return changed.trace(jnp.zeros(0), inputs)[0]
-
-    matrix = where(network)
-
-    def derivative(row: Any) -> Any:
-        by_unit = jax.jacfwd(functools.partial(moved, row))(jnp.zeros(matrix.shape[1]))
-        return jnp.moveaxis(by_unit, -1, 0)
-
-    return jax.lax.map(derivative, jnp.arange(matrix.shape[0]))
+    return jax.vmap(jax.jacrev(at), in_axes=(None, 0))((network.layers, network.readout), inputs)
 
 
 @eqx.filter_jit

@@ -28,6 +28,16 @@ ADAPTED = {
 }
 
 
+def drawing(side: int, eval_every: int, **search: int) -> dict[str, Any]:
+    """The settings of a run on a picture: every step sees every pixel."""
+    return {
+        "family": {"kind": "picture", "side": side, "search": search},
+        "recipe": {"kind": "paper", "tasks": 1, "samples": side**2, "weight_decay": 0.0, "learning_rate": 3e-3},
+        "eval_every": eval_every,
+        "validation_tasks": 4,
+    }
+
+
 class Fractured(Study):
     """Do evolved and trained networks that draw the same picture hold it in the same way, and adapt at the same cost?
 
@@ -40,16 +50,7 @@ class Fractured(Study):
     kind: Literal["fractured"] = "fractured"
     profiles: ClassVar[dict[str, dict[str, Any]]] = {
         "smoke": {
-            "base": {
-                "family": {
-                    "kind": "picture",
-                    "side": 16,
-                    "search": {"population": 16, "generations": 12, "depth": 4, "width": 10, "hidden": 2},
-                },
-                "recipe": {"kind": "paper", "tasks": 1, "samples": 256, "weight_decay": 0.0, "learning_rate": 3e-3},
-                "eval_every": 150,
-                "validation_tasks": 4,
-            },
+            "base": drawing(16, 150, population=16, generations=12, depth=4, width=10, hidden=2),
             "steps": 300,
             "adapt_steps": (20, 60),
             "draws": 32,
@@ -57,30 +58,11 @@ class Fractured(Study):
         },
         "demo": {"replicates": 4},
         "laptop": {},
-        "paper": {
-            "base": {
-                "family": {
-                    "kind": "picture",
-                    "side": 64,
-                    "search": {"generations": 600, "depth": 16, "width": 24, "hidden": 18},
-                },
-                "recipe": {"kind": "paper", "tasks": 1, "samples": 4096, "weight_decay": 0.0, "learning_rate": 3e-3},
-                "eval_every": 1000,
-                "validation_tasks": 4,
-            },
-            "steps": 100_000,
-        },
+        "paper": {"base": drawing(64, 1000, generations=600, depth=16, width=24, hidden=18), "steps": 100_000},
     }
     shown: ClassVar[tuple[str, ...]] = ("mse", "sweep_asymmetry", "parity_purity", "distinct_maps", "neurons", "left")
 
-    base: RunConfig = RunConfig.model_validate(
-        {
-            "family": {"kind": "picture", "side": 32},
-            "recipe": {"kind": "paper", "tasks": 1, "samples": 1024, "weight_decay": 0.0, "learning_rate": 3e-3},
-            "eval_every": 500,
-            "validation_tasks": 4,
-        }
-    )
+    base: RunConfig = RunConfig.model_validate(drawing(32, 500))
     """What all runs share. A step sees every pixel."""
     evolved: Path | None = None
     """A network that people evolved on Picbreeder (a zip archive or XML); None for those of our own search. It is read once, and

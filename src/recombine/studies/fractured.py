@@ -71,7 +71,7 @@ class Fractured(Study):
     """Steps of training on the picture as it was found."""
     adapt_steps: tuple[PositiveInt, ...] = (30, 300)
     """Steps of training on the changed picture, fewest first."""
-    sparsity: PositiveFloat = 1e-5
+    sparsity: PositiveFloat = 1e-4
     """The weight of the sum of absolute weights in the L1 arm."""
     draws: PositiveInt = 128
     """Changed rows of weights of each network, for the sweep asymmetry."""

@@ -8,7 +8,7 @@ import pytest
 from recombine.cppn import CHANGES, Search, changed, dense, novelty_search, places
 from recombine.cppn.changes import PART, part
 from recombine.cppn.scores import axis_of
-from recombine.cppn.search import chosen, descriptor, first_genome, novelty
+from recombine.cppn.search import chosen, contrast, descriptor, first_genome, novelty
 from recombine.errors import BadInput
 
 SMALL = Search(population=16, generations=15, hidden=2, depth=5, width=10)
@@ -53,7 +53,7 @@ def test_the_chosen_genome_is_the_most_novel_that_fulfils_the_conditions(seed):
     pictures = np.stack([descriptor(each) for each in archive])
     scores = novelty(pictures, pictures, SMALL.neighbours)
     good = [
-        picture.std() >= SMALL.contrast
+        contrast(picture) >= SMALL.contrast
         and each.hidden >= SMALL.hidden
         and axis_of(picture[:, None])[1] <= SMALL.asymmetry
         for each, picture in zip(archive, pictures, strict=True)
@@ -64,7 +64,13 @@ def test_the_chosen_genome_is_the_most_novel_that_fulfils_the_conditions(seed):
 
 def test_conditions_that_nothing_fulfils_are_given_up():
     impossible = SMALL.replace(asymmetry=0.0, hidden=1000)
-    assert descriptor(chosen(impossible, 0)).std() >= SMALL.contrast
+    assert contrast(descriptor(chosen(impossible, 0))) >= SMALL.contrast
+
+
+def test_stripes_have_no_contrast():
+    stripes = np.tile([0.0, 1.0], 32)
+    assert contrast(stripes) == contrast(stripes.reshape(8, 8).T.ravel()) == 0
+    assert contrast(np.eye(8).ravel()) == pytest.approx(np.eye(8).std(), rel=0.01)
 
 
 # Changed pictures

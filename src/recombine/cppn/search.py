@@ -46,7 +46,7 @@ class Search(Configuration):
     hidden: PositiveInt = 10
     """The fewest hidden nodes of the chosen genome."""
     contrast: PositiveFloat = 0.15
-    """The smallest standard deviation of the brightness of the chosen picture, over averaged squares."""
+    """The smallest `contrast` of the chosen picture."""
     asymmetry: float = Field(default=0.05, ge=0, le=1)
     """The largest odd share of the variance of the chosen picture, about one of its two axes. It stands for the taste of people,
     who chose symmetric pictures on Picbreeder; it looks at the picture and not at the network."""
@@ -166,6 +166,15 @@ def novelty_search(settings: Search, seed: int) -> tuple[Genome, ...]:
     return (*archive, *population)
 
 
+def contrast(picture: Float[np.ndarray, " square"]) -> float:
+    """The standard deviation of the brightness along rows or along columns, whichever is smaller.
+
+    It is zero for stripes: a picture that does not change along one axis is symmetric about it in a trivial way.
+    """
+    square = picture.reshape(SIDE // BLOCK, SIDE // BLOCK)
+    return min(float((square - square.mean(axis=axis, keepdims=True)).std()) for axis in (0, 1))
+
+
 def chosen(settings: Search, seed: int) -> Genome:
     """The genome of a replicate: the most novel one that fulfils the conditions of `Search`.
 
@@ -179,7 +188,7 @@ def chosen(settings: Search, seed: int) -> Genome:
     pictures = np.stack([descriptor(genome) for genome in archive])
     scores = novelty(pictures, pictures, settings.neighbours)
     conditions = [
-        np.array([picture.std() >= settings.contrast for picture in pictures]),
+        np.array([contrast(picture) >= settings.contrast for picture in pictures]),
         np.array([genome.hidden >= settings.hidden for genome in archive]),
         np.array([axis_of(picture[:, None])[1] <= settings.asymmetry for picture in pictures]),
     ]

@@ -16,6 +16,7 @@ ORDER = (
     "supports",
     "problems",
     "graphs",
+    "cppn",
     "families",
     "encodings",
     "models",

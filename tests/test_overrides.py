@@ -105,7 +105,7 @@ def test_leaf_names_and_full_names(config: RunConfig):
 
 def test_every_place_can_be_set_to_what_it_is(config: RunConfig):
     def at(place: str) -> Any:
-        node = config.dump()
+        node = config.model_dump(mode="json")
         for step in place.split("."):
             node = node[step]
         return node

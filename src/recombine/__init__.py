@@ -27,6 +27,7 @@ __getattr__, __dir__, __all__ = attach(__name__, __file__)
 if TYPE_CHECKING:
     from recombine import (
         audit as audit,
+        cppn as cppn,
         design as design,
         encodings as encodings,
         engines as engines,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from recombine.audit.asking.ask import ask_model as ask_model, audit_model as audit_model
     from recombine.audit.audit import audit_table as audit_table
     from recombine.audit.pruning import subnetwork as subnetwork
+    from recombine.cppn.scores import sweep_asymmetry as sweep_asymmetry
     from recombine.design.api import run as run, sweep as sweep
     from recombine.design.arm import Arm as Arm
     from recombine.design.claims import claim as claim, control as control, precondition as precondition

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from recombine.families.maximum_sum import MaximumSum as MaximumSum
     from recombine.families.multiplication import Multiplication as Multiplication
     from recombine.families.odd_one_out import OddOneOut as OddOneOut
+    from recombine.families.picture import Picture as Picture
     from recombine.families.preferences import Preferences as Preferences
     from recombine.families.problem import Problem as Problem
     from recombine.families.regression import RegressionFamily as RegressionFamily

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from recombine.models.comparison import Comparison as Comparison
     from recombine.models.constructed import Constructed as Constructed
     from recombine.models.convnet import Convnet as Convnet
+    from recombine.models.cppn import CPPN as CPPN, CPPNNetwork as CPPNNetwork
     from recombine.models.decoder import Decoder as Decoder
     from recombine.models.encoder_decoder import EncoderDecoder as EncoderDecoder
     from recombine.models.hypernetwork import Hypernetwork as Hypernetwork

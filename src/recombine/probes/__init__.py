@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from recombine.probes.graph_steps import GraphSteps as GraphSteps
     from recombine.probes.readout import Readout as Readout
     from recombine.probes.refit import Refit as Refit
+    from recombine.probes.representation import Representation as Representation
     from recombine.probes.ridge import RidgePath as RidgePath, mean_r2 as mean_r2
     from recombine.probes.scan_certificate import ScanCertificateMeasurement as ScanCertificateMeasurement
     from recombine.probes.scan_commands import ScanCommands as ScanCommands

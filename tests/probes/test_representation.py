@@ -98,7 +98,7 @@ def test_other_models_are_refused():
     ("name", "asymmetry", "maps"), [("skull", 0.255, 20), ("butterfly", 0.233, 32), ("apple", 0.097, 64)]
 )
 def test_published_networks_have_the_scores_that_were_found_for_them(name, asymmetry, maps):
-    """Independent figures, from a first analysis of the three networks at 64 x 64 pixels; its draws were other ones."""
+    """Figures of an earlier analysis at 64 x 64 pixels, by which the exact forms of the scores were chosen; its draws were other ones."""
     config = run(read_genome(PUBLISHED / f"{name}.zip"), weights="evolved", side=64)
     summary = measured(config, draws=128, maps=1, strips=1).summary
     assert summary["mse"] < 1e-6

@@ -15,10 +15,10 @@ from recombine.encodings.base import Encoding
 from recombine.errors import BadInput
 from recombine.families.base import Family
 from recombine.models.base import Code, Codes, Edit, Inputs, Model, Network, TaskInputs, TaskOutputs, Traced, unedited
-from recombine.models.layers import Linear, convolve, draw_convolution, rms_norm, space_to_depth
+from recombine.models.layers import Linear, convolve, draw_convolution, pointwise, rms_norm, space_to_depth
 
-PATCH = 2
-"""Rows and columns of a patch of pixels, which is one position."""
+PATCH = 4
+"""Rows and columns of the pixels of one position. The first convolution is twice as fine."""
 SHARE = 1e-6
 """Added to the attention before it is divided by its sum over positions."""
 
@@ -33,15 +33,16 @@ def image_shape(input_size: int, model: str) -> tuple[int, int]:
         if channels * pixels**2 == input_size and pixels % PATCH == 0:
             return pixels, channels
     raise BadInput(
-        f"The model {model!r} is for square images with an even number of rows; the family has {input_size} inputs.",
+        f"The model {model!r} is for square images whose rows are a multiple of {PATCH}; the family has {input_size} inputs.",
         fix="family=objects or family=silhouettes, or another model",
     )
 
 
 class ImageEncoder(eqx.Module):
-    """Two convolutions of patches, a learned vector for each position, and one hidden layer at each position."""
+    """Two convolutions, the second half as fine, a learned vector for each position, and a hidden layer at each position."""
 
     first: Linear
+    merge: Linear
     second: Linear
     places: Float[Array, "position channel"]
     up: Linear
@@ -51,9 +52,10 @@ class ImageEncoder(eqx.Module):
     @staticmethod
     def draw(pixels: int, channels: int, width: int, key: Array) -> ImageEncoder:
         """Fresh weights, for images of `pixels` rows and `channels` channels."""
-        by_first, by_second, by_places, by_up, by_down = jax.random.split(key, 5)
+        by_first, by_merge, by_second, by_places, by_up, by_down = jax.random.split(key, 6)
         return ImageEncoder(
-            draw_convolution(channels * PATCH**2, width, by_first),
+            draw_convolution(channels * (PATCH // 2) ** 2, width, by_first),
+            Linear.draw(4 * width, width, by_merge),
             draw_convolution(width, width, by_second),
             0.1 * jax.random.normal(by_places, ((pixels // PATCH) ** 2, width)),
             Linear.draw(width, width, by_up),
@@ -62,8 +64,10 @@ class ImageEncoder(eqx.Module):
         )
 
     def __call__(self, inputs: Inputs) -> Features:
-        images = space_to_depth(inputs.reshape(len(inputs), self.pixels, self.pixels, -1), PATCH)
-        images = jax.nn.relu(convolve(jax.nn.relu(convolve(images, self.first)), self.second))
+        images = space_to_depth(inputs.reshape(len(inputs), self.pixels, self.pixels, -1), PATCH // 2)
+        images = space_to_depth(jax.nn.relu(convolve(images, self.first)), 2)
+        images = jax.nn.relu(pointwise(images, self.merge))
+        images = images + jax.nn.relu(convolve(images, self.second))
         features = rms_norm(images.reshape(len(inputs), -1, images.shape[-1]) + self.places)
         return self.down(jax.nn.relu(self.up(features)))
 

@@ -18,8 +18,8 @@ from pydantic import Field
 from recombine.errors import BadInput, did_you_mean
 from recombine.families.base import Batch, Task, Teacher
 from recombine.families.classification import ClassificationFamily
-from recombine.families.objects.drawing import RADIUS, SCALED, apart, opacities
-from recombine.families.scenes.rendering import COLOURS, DARK, LIGHT, SHAPES, TINTED, paint
+from recombine.families.objects.drawing import CELLS, bitmaps, in_cells
+from recombine.families.scenes.rendering import COLOURS, DARK, LIGHT, SHAPES, TINTED
 from recombine.spaces import ProductSpace, Space
 
 FACTORS = ("shape", "colour", "objects")
@@ -50,8 +50,9 @@ class ObjectsTeacher(Teacher):
 
     shown: Bool[Array, "shape colour"]
     """Conjunctions that may be in any scene. Others are only in scenes of combinations that name them."""
+    table: Float[Array, "shape shift shift row column"]
+    """What shapes look like in a cell."""
     space: ProductSpace = eqx.field(static=True)
-    pixels: int = eqx.field(static=True)
     noise: float = eqx.field(static=True)
 
     def task(self, row: Int[Array, " slots"], key: Array) -> Task:
@@ -125,16 +126,12 @@ class ObjectsTeacher(Teacher):
 
     def image(self, things: Things, number: Int[Array, ""], key: Array) -> Float[Array, " pixel"]:
         """Paint the first objects of a list: rows, columns and channels as one vector, about -1 to 1."""
-        by_place, by_size, by_colour, by_shade, by_noise = jax.random.split(key, 5)
-        radii = RADIUS * (1 + SCALED * jax.random.uniform(by_size, (MOST,), minval=-1, maxval=1))
-        present = (jnp.arange(MOST) < number).astype(jnp.float32)
-        shapes = self._numbers("shape")[things[:, 0]]
-        covered = opacities(shapes, apart(by_place, MOST), radii, present, self.pixels)
+        by_place, by_colour, by_shade, by_noise = jax.random.split(key, 4)
         tints = TINTED * jax.random.uniform(by_colour, (MOST, 3), minval=-1, maxval=1)
         inks = jnp.array(list(COLOURS.values()))[self._numbers("colour")[things[:, 1]]] + tints
-        background = jnp.full(3, jax.random.uniform(by_shade, minval=DARK, maxval=LIGHT))
-        image = 2 * paint(background, covered, inks) - 1
-        return (image + self.noise * jax.random.normal(by_noise, image.shape)).ravel()
+        shade = jax.random.uniform(by_shade, minval=DARK, maxval=LIGHT)
+        image = in_cells(self.table, self._numbers("shape")[things[:, 0]], inks, number, shade, by_place)
+        return (2 * image - 1 + self.noise * jax.random.normal(by_noise, image.shape)).ravel()
 
     def batch(self, task: Task, key: Array, samples: int) -> Batch:
         number = self.levels(task.combination)["objects"]
@@ -167,7 +164,7 @@ class Objects(ClassificationFamily):
         "validation_tasks": 32,
         "eval_every": 250,
     }
-    pixels: int = Field(default=24, ge=16, multiple_of=4)
+    pixels: int = Field(default=24, ge=12, multiple_of=12)
     """Pixels along each side."""
     noise: float = Field(default=0.05, ge=0)
     """The standard deviation of the noise on each channel of each pixel; channels go from -1 to 1."""
@@ -197,7 +194,7 @@ class Objects(ClassificationFamily):
     def draw_within(self, space: Space, structure: Any, key: Array) -> ObjectsTeacher:
         self.check(space)
         assert isinstance(space, ProductSpace)
-        return ObjectsTeacher(structure, space, self.pixels, self.noise)
+        return ObjectsTeacher(structure, jnp.asarray(bitmaps(self.pixels // CELLS)), space, self.noise)
 
     @property
     def input_size(self) -> int:

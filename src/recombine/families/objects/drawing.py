@@ -4,26 +4,61 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
-from recombine.families.scenes.rendering import Appearance, opacity
+from recombine.families.scenes.rendering import SHAPES, Appearance, opacity
 
 CELLS = 3
-"""Objects are at different cells of a square of this side, so that none hides another."""
-JITTERED = 0.035
-"""The largest random shift from the middle of a cell, as a share of the image."""
-RADIUS, SCALED = 0.125, 0.1
-"""The radius of an object, as a share of the image, and its largest random change (relative)."""
+"""Objects are in different cells of a square of this side, so that none hides another."""
+SHIFTS = 3
+"""The number of places of an object in its cell, along each side."""
+ROOM = 0.36
+"""The radius of an object, as a share of its cell."""
 TRIES = 24
 """Placements that are drawn; the first one in which objects are far enough apart is used."""
 
 
-def apart(key: Array, number: int) -> Float[Array, "object 2"]:
-    """Centres of objects in different cells."""
-    by_cell, by_jitter = jax.random.split(key)
-    cells = jax.random.permutation(by_cell, CELLS**2)[:number]
-    middles = (jnp.stack([cells % CELLS, cells // CELLS], axis=1) + 0.5) / CELLS
-    return middles + JITTERED * jax.random.uniform(by_jitter, (number, 2), minval=-1, maxval=1)
+def bitmaps(pixels: int) -> Float[np.ndarray, "shape shift shift row column"]:
+    """The opacity of each shape in a cell of `pixels` rows, at each of its places: one pixel apart, around the middle."""
+    with jax.ensure_compile_time_eval():
+        shifts = np.arange(SHIFTS) - SHIFTS // 2
+        places = [(down, right) for down in shifts for right in shifts]
+        drawn = [
+            opacity(Appearance(shape, 0, 0.5 + jnp.array([right, down]) / pixels, jnp.array(ROOM)), pixels)  # type: ignore[arg-type]
+            for shape in range(len(SHAPES))
+            for down, right in places
+        ]
+        return np.stack([np.asarray(image) for image in drawn]).reshape(len(SHAPES), SHIFTS, SHIFTS, pixels, pixels)
+
+
+def in_cells(
+    table: Float[Array, "shape shift shift row column"],
+    shapes: Int[Array, " object"],
+    colours: Float[Array, "object 3"],
+    number: Int[Array, ""],
+    background: Float[Array, ""],
+    key: Array,
+) -> Float[Array, "row column 3"]:
+    """Paint the first `number` objects, each in a random cell and at a random place in it. Colours are between 0 and 1.
+
+    Args:
+        table: The table of `bitmaps`.
+        shapes: The shape of each object.
+        colours: The colour of each object.
+        number: How many objects there are.
+        background: A shade of grey.
+        key: Of the cells and places.
+    """
+    by_cell, by_shift = jax.random.split(key)
+    # The order of random numbers is a random order: `order[cell]` is the object of a cell, if there is one.
+    order = jnp.argsort(jax.random.uniform(by_cell, (CELLS**2,)))
+    thing = jnp.minimum(order, len(shapes) - 1)
+    down, right = jax.random.randint(by_shift, (2, CELLS**2), 0, SHIFTS)
+    covered = table[shapes[thing], down, right] * (order < number)[:, None, None]
+    cells = background + covered[..., None] * (colours[thing][:, None, None] - background)
+    side = table.shape[-1]
+    return cells.reshape(CELLS, CELLS, side, side, 3).transpose(0, 2, 1, 3, 4).reshape(CELLS * side, CELLS * side, 3)
 
 
 def anywhere(

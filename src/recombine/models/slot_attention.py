@@ -129,6 +129,7 @@ class SlotAttentionLayer(eqx.Module):
 class SlotAttentionNetwork(Network):
     """An encoder, slots, and a head that reads each slot with the question and keeps the largest value of each unit.
 
+    The question scales and shifts the units with which a slot is read (FiLM).
     Sites: `slots` (side by side) and `answer`, the hidden layer before the readout.
     """
 
@@ -155,7 +156,8 @@ class SlotAttentionNetwork(Network):
     def _answer(self, asked: Float[Array, "sample unit"], inputs: Inputs, edit: Edit) -> Traced:
         slots, _ = self.layer(self.encoder(inputs))
         flat = edit("slots", slots.reshape(len(slots), -1))
-        read = jax.nn.relu(self.of_slot(rms_norm(flat.reshape(slots.shape))) + asked[:, None])
+        scale, shift = jnp.split(asked[:, None], 2, axis=-1)
+        read = jax.nn.relu(self.of_slot(rms_norm(flat.reshape(slots.shape))) * (1 + scale) + shift)
         answer = edit("answer", jnp.max(jax.nn.relu(self.hidden(read)), axis=1))
         return self.readout(answer), {"slots": flat, "answer": answer}
 
@@ -186,7 +188,7 @@ class SlotAttention(Model):
         return SlotAttentionNetwork(
             ImageEncoder.draw(*image_shape(input_size, self.kind), self.channels, by_encoder),
             SlotAttentionLayer.draw(self.slots, self.width, self.channels, self.rounds, by_layer),
-            Linear.draw(code_size, self.hidden, by_code).weight,
+            Linear.draw(code_size, 2 * self.hidden, by_code).weight,
             Linear.draw(self.width, self.hidden, by_slot),
             Linear.draw(self.hidden, self.hidden, by_hidden),
             Linear.draw(self.hidden, output_size, by_readout),

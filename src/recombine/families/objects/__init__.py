@@ -98,9 +98,7 @@ class ObjectsTeacher(Teacher):
         swapped = jnp.stack([jnp.stack([shape, partner[1]]), jnp.stack([partner[0], colour])])
         alone = swapped[jax.random.bernoulli(by_side).astype(int)][None]
         swapped = jnp.where(level["objects"] == 1, jnp.concatenate([alone, alone]), swapped)
-        return Pair(
-            jnp.concatenate([asked[None], partner[None], bystanders]), jnp.concatenate([swapped, bystanders])
-        )
+        return Pair(jnp.concatenate([asked[None], partner[None], bystanders]), jnp.concatenate([swapped, bystanders]))
 
     def _without(self, shape: Int[Array, ""], colour: Int[Array, ""]) -> Bool[Array, "shape colour"]:
         return self.shown.at[shape, colour].set(False)

@@ -61,9 +61,7 @@ def in_cells(
     return cells.reshape(CELLS, CELLS, side, side, 3).transpose(0, 2, 1, 3, 4).reshape(CELLS * side, CELLS * side, 3)
 
 
-def anywhere(
-    key: Array, present: Float[Array, " object"], radius: float, spacing: float
-) -> Float[Array, "object 2"]:
+def anywhere(key: Array, present: Float[Array, " object"], radius: float, spacing: float) -> Float[Array, "object 2"]:
     """Centres of objects anywhere in the image. Objects that are present are at least `spacing` apart, if that can be had.
 
     Args:

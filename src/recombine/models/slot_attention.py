@@ -15,7 +15,7 @@ from recombine.encodings.base import Encoding
 from recombine.errors import BadInput
 from recombine.families.base import Family
 from recombine.models.base import Code, Codes, Edit, Inputs, Model, Network, TaskInputs, TaskOutputs, Traced, unedited
-from recombine.models.layers import Linear, convolve, draw_convolution, pointwise, rms_norm, space_to_depth
+from recombine.models.layers import EPSILON, Linear, convolve, draw_convolution, pointwise, rms_norm, space_to_depth
 
 PATCH = 4
 """Rows and columns of the pixels of one position. The first convolution is twice as fine."""
@@ -68,8 +68,11 @@ class ImageEncoder(eqx.Module):
         images = space_to_depth(jax.nn.relu(convolve(images, self.first)), 2)
         images = jax.nn.relu(pointwise(images, self.merge))
         images = images + jax.nn.relu(convolve(images, self.second))
-        features = rms_norm(images.reshape(len(inputs), -1, images.shape[-1]) + self.places)
-        return self.down(jax.nn.relu(self.up(features)))
+        features = images.reshape(len(inputs), -1, images.shape[-1])
+        # What is the same everywhere is background. It covers most of an image and would drown the objects in a mean.
+        features = features - jnp.mean(features, axis=1, keepdims=True)
+        features = features * jax.lax.rsqrt(jnp.mean(features**2, axis=(1, 2), keepdims=True) + EPSILON)
+        return self.down(jax.nn.relu(self.up(features + self.places)))
 
 
 class SlotAttentionLayer(eqx.Module):
@@ -107,8 +110,7 @@ class SlotAttentionLayer(eqx.Module):
 
     def __call__(self, features: Features) -> tuple[Slots, Float[Array, "image position slot"]]:
         """The slots, and how much of each position went to each slot in the last round."""
-        features = rms_norm(features)
-        keys, values = self.key(features), self.value(features)
+        keys, values = self.key(rms_norm(features)), self.value(features)
         slots = jnp.broadcast_to(self.first, (len(features), *self.first.shape))
         attention = jnp.zeros((*features.shape[:2], slots.shape[1]))
         for _ in range(self.rounds):

@@ -19,13 +19,20 @@ TRIES = 24
 """Placements that are drawn; the first one in which objects are far enough apart is used."""
 
 
+def _in_cell(shape: int, centre: np.ndarray, pixels: int) -> Float[Array, "row column"]:
+    """The opacity of a shape in a cell."""
+    return opacity(
+        Appearance(jnp.array(shape), jnp.array(0), jnp.asarray(centre, jnp.float32), jnp.array(ROOM)), pixels
+    )
+
+
 def bitmaps(pixels: int) -> Float[np.ndarray, "shape shift shift row column"]:
     """The opacity of each shape in a cell of `pixels` rows, at each of its places: one pixel apart, around the middle."""
     with jax.ensure_compile_time_eval():
         shifts = np.arange(SHIFTS) - SHIFTS // 2
         places = [(down, right) for down in shifts for right in shifts]
         drawn = [
-            opacity(Appearance(shape, 0, 0.5 + jnp.array([right, down]) / pixels, jnp.array(ROOM)), pixels)  # type: ignore[arg-type]
+            _in_cell(shape, 0.5 + np.array([right, down]) / pixels, pixels)
             for shape in range(len(SHAPES))
             for down, right in places
         ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,15 +17,23 @@ from recombine.testing import check_family
 USUAL = ProductSpace(factors=SPACE)  # type: ignore[arg-type]
 
 
+@functools.cache
+def drawn(flips: float, samples: int):
+    teacher = Silhouettes(flips=flips).draw(USUAL, jax.random.key(0))
+    return jax.jit(lambda row: teacher.batch(teacher.task(row, jax.random.key(0)), jax.random.key(1), samples))
+
+
+def batch_of(*names: str, flips: float = 0.2):
+    return drawn(flips, 32)(jnp.asarray(USUAL.row(names)))
+
+
 def test_the_contract():
     check_family(Silhouettes(pixels=16), USUAL)
 
 
 @pytest.mark.parametrize("number", ["1", "2", "3", "4"])
 def test_owners_are_as_many_as_objects_and_agree_with_the_image(number):
-    teacher = Silhouettes().draw(USUAL, jax.random.key(0))
-    row = jnp.asarray(USUAL.row(("square", number)))
-    batch = teacher.batch(teacher.task(row, jax.random.key(0)), jax.random.key(1), 32)
+    batch = batch_of("square", number)
     owners, images = np.asarray(batch.labels), np.asarray(batch.targets)
     assert set(np.unique(images)) == {0.0, 1.0}
     assert np.array_equal(owners == NOBODY, images == 0)
@@ -35,19 +45,14 @@ def test_owners_are_as_many_as_objects_and_agree_with_the_image(number):
 
 
 def test_the_share_of_flipped_pixels():
-    teacher = Silhouettes(flips=0.2).draw(USUAL, jax.random.key(0))
-    row = jnp.asarray(USUAL.row(("disc", "2")))
-    batch = teacher.batch(teacher.task(row, jax.random.key(0)), jax.random.key(1), 64)
+    batch = batch_of("disc", "2")
     assert abs(float(jnp.mean(batch.inputs != batch.targets)) - 0.2) < 0.01
 
 
 def test_the_score_is_that_of_scikit_learn():
     from sklearn.metrics import r2_score
 
-    family = Silhouettes()
-    teacher = family.draw(USUAL, jax.random.key(0))
-    row = jnp.asarray(USUAL.row(("disc", "2")))
-    batch = teacher.batch(teacher.task(row, jax.random.key(0)), jax.random.key(1), 8)
+    family, batch = Silhouettes(), batch_of("disc", "2")
     guess = 0.7 * batch.targets + 0.1
     scores = {name: np.asarray(value)[None] for name, value in family.score(batch, guess).items()}
     expected = r2_score(np.asarray(batch.targets).ravel(), np.asarray(guess).ravel())

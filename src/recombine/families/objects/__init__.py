@@ -50,7 +50,7 @@ class ObjectsTeacher(Teacher):
 
     shown: Bool[Array, "shape colour"]
     """Conjunctions that may be in any scene. Others are only in scenes of combinations that name them."""
-    table: Float[Array, "shape shift shift row column"]
+    table: Float[Array, "any_shape shift shift side side"]
     """What shapes look like in a cell."""
     space: ProductSpace = eqx.field(static=True)
     noise: float = eqx.field(static=True)

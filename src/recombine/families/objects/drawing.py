@@ -26,7 +26,7 @@ def _in_cell(shape: int, centre: np.ndarray, pixels: int) -> Float[Array, "row c
     )
 
 
-def bitmaps(pixels: int) -> Float[np.ndarray, "shape shift shift row column"]:
+def bitmaps(pixels: int) -> Float[np.ndarray, "any_shape shift shift side side"]:
     """The opacity of each shape in a cell of `pixels` rows, at each of its places: one pixel apart, around the middle."""
     with jax.ensure_compile_time_eval():
         shifts = np.arange(SHIFTS) - SHIFTS // 2
@@ -40,7 +40,7 @@ def bitmaps(pixels: int) -> Float[np.ndarray, "shape shift shift row column"]:
 
 
 def in_cells(
-    table: Float[Array, "shape shift shift row column"],
+    table: Float[Array, "any_shape shift shift side side"],
     shapes: Int[Array, " object"],
     colours: Float[Array, "object 3"],
     number: Int[Array, ""],

@@ -36,29 +36,26 @@ class PairTask:
 
     def __call__(self, networks: tuple[Network, Network], teacher: Any, encoder: Any, row: Array, key: Array) -> Any:
         by_pair, by_image, by_absent, by_code = jax.random.split(key, 4)
-        number, yes = teacher.levels(row)["objects"], jnp.ones((), bool)
-        pair = teacher.pair(row, by_pair)
-        images = jnp.stack([teacher.image(things, number, by_image) for things in (pair.bound, pair.unbound)])
-
-        def answer(network: Network, shape: Array, colour: Array, images: Array) -> Array:
-            """How much more a network says yes than no."""
-            task = teacher.question(row, shape, colour)
-            outputs = network(encoder(task, teacher, by_code), images)
-            return outputs[:, 1] - outputs[:, 0]
-
-        trained, untrained = (answer(network, yes, yes, images) for network in networks)
-        features = []
-        for shape, colour in ((yes, ~yes), (~yes, yes)):
-            task = teacher.question(row, shape, colour)
-            absent = teacher.image(teacher.scene(task, ~yes, by_absent), number, by_image)
-            said = answer(networks[0], shape, colour, jnp.stack([images[0], absent]))
-            features += [said[0] > 0, said[1] <= 0]
+        number, pair = teacher.levels(row)["objects"], teacher.pair(row, by_pair)
+        # About the conjunction, the shape and the colour.
+        shape, colour = jnp.array([True, True, False]), jnp.array([True, False, True])
+        tasks = jax.vmap(teacher.question, in_axes=(None, 0, 0))(row, shape, colour)
+        codes = jax.vmap(lambda task: encoder(task, teacher, by_code))(tasks)
+        singles = jax.tree.map(lambda leaf: leaf[1:], tasks)
+        absent = jax.vmap(lambda task: teacher.scene(task, jnp.zeros((), bool), by_absent))(singles)
+        things = jnp.concatenate([jnp.stack([pair.bound, pair.unbound]), absent])
+        images = jax.vmap(lambda some: teacher.image(some, number, by_image))(things)
+        shown = images[jnp.array([[0, 1], [0, 2], [0, 3]])]
+        trained, untrained = networks
+        outputs = trained.tasks(codes, shown)
+        said = outputs[..., 1] - outputs[..., 0]
+        first = untrained.tasks(codes[:1], shown[:1])[0]
         return {
-            "bound": trained[0],
-            "unbound": trained[1],
-            "untrained": untrained[0] - untrained[1],
-            "feature": jnp.mean(jnp.stack(features).astype(jnp.float32)),
-            "images": images,
+            "bound": said[0, 0],
+            "unbound": said[0, 1],
+            "untrained": (first[0, 1] - first[0, 0]) - (first[1, 1] - first[1, 0]),
+            "feature": jnp.mean(jnp.stack([said[1:, 0] > 0, said[1:, 1] <= 0]).astype(jnp.float32)),
+            "images": images[:2],
         }
 
 

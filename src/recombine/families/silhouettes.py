@@ -26,8 +26,10 @@ SPACE: Mapping[str, tuple[str, ...]] = {
 """The default space."""
 MOST = 5
 """The most objects of an image."""
-RADIUS, SPACING = 0.18, 0.27
-"""The radius of an object and the least distance between two, as shares of the image. Neighbours may touch and overlap."""
+SMALLEST, LARGEST = 0.1, 0.25
+"""The range of radii, as shares of the image."""
+SPACING = 0.75
+"""The least distance between two centres, relative to the sum of their radii. Neighbours may touch and overlap."""
 NOBODY, SEVERAL = -1, -2
 """The owner of a pixel of the background, and of a pixel that several objects cover."""
 
@@ -50,10 +52,11 @@ class SilhouettesTeacher(Teacher):
         present = (jnp.arange(MOST) < number).astype(jnp.float32)
 
         def example(key: Array) -> tuple[Array, Array, Array]:
-            by_shape, by_place, by_flip = jax.random.split(key, 3)
+            by_shape, by_size, by_place, by_flip = jax.random.split(key, 4)
             shapes = usual[jax.random.randint(by_shape, (MOST,), 0, len(usual))].at[0].set(usual[levels["shape"]])
-            centres = anywhere(by_place, present, RADIUS, SPACING)
-            covered = opacities(shapes, centres, jnp.full(MOST, RADIUS), present, self.pixels) > 0.5
+            radii = jax.random.uniform(by_size, (MOST,), minval=SMALLEST, maxval=LARGEST)
+            centres = anywhere(by_place, present, radii, SPACING)
+            covered = opacities(shapes, centres, radii, present, self.pixels) > 0.5
             covered = covered.reshape(MOST, -1)
             count = jnp.sum(covered, axis=0)
             owner = jnp.where(count == 1, jnp.argmax(covered, axis=0), jnp.where(count == 0, NOBODY, SEVERAL))
@@ -71,8 +74,8 @@ class SilhouettesTeacher(Teacher):
 class Silhouettes(RegressionFamily):
     """Restore an image of one to five white shapes on black, some of whose pixels were flipped.
 
-    A combination is the shape of one object and the number of objects; the other shapes are random. Shapes may touch, and
-    overlap a little. `Batch.labels` has the object of each pixel (-1: background, -2: several objects), for measurements of
+    A combination is the shape of one object and the number of objects; the other shapes are random. Sizes differ;
+    shapes may touch, and overlap a little. `Batch.labels` has the object of each pixel (-1: background, -2: several objects), for measurements of
     how a network divides a scene. Metrics are those of regression; R2 is relative to the variance of a task's pixels.
     """
 

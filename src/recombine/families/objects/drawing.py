@@ -68,21 +68,23 @@ def in_cells(
     return cells.reshape(CELLS, CELLS, side, side, 3).transpose(0, 2, 1, 3, 4).reshape(CELLS * side, CELLS * side, 3)
 
 
-def anywhere(key: Array, present: Float[Array, " object"], radius: float, spacing: float) -> Float[Array, "object 2"]:
-    """Centres of objects anywhere in the image. Objects that are present are at least `spacing` apart, if that can be had.
+def anywhere(
+    key: Array, present: Float[Array, " object"], radii: Float[Array, " object"], spacing: float
+) -> Float[Array, "object 2"]:
+    """Centres of objects anywhere in the image, with a distance between them that is large enough, if that can be had.
 
     Args:
         key: Of the random numbers.
         present: One for an object that is there, zero for one that is not.
-        radius: The distance of centres from the border.
-        spacing: The distance between centres.
+        radii: The least distance of each centre from the border.
+        spacing: The least distance between two centres, relative to the sum of their radii.
     """
-    number = len(present)
-    centres = jax.random.uniform(key, (TRIES, number, 2), minval=radius, maxval=1 - radius)
+    number, border = len(present), radii[:, None]
+    centres = border + (1 - 2 * border) * jax.random.uniform(key, (TRIES, number, 2))
     squares = jnp.sum((centres[:, :, None] - centres[:, None]) ** 2, axis=-1)
     both = present[:, None] * present[None, :] * (1 - jnp.eye(number))
-    nearest = jnp.sqrt(jnp.min(jnp.where(both > 0, squares, 2.0), axis=(1, 2)))
-    return centres[jnp.argmax(jnp.minimum(nearest, spacing))]
+    apart = jnp.where(both > 0, squares / (border + radii) ** 2, 4.0)
+    return centres[jnp.argmax(jnp.minimum(jnp.min(apart, axis=(1, 2)), spacing**2))]
 
 
 def opacities(

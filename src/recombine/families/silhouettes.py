@@ -26,8 +26,6 @@ SPACE: Mapping[str, tuple[str, ...]] = {
 """The default space."""
 MOST = 5
 """The most objects of an image."""
-SMALLEST, LARGEST = 0.1, 0.25
-"""The range of radii, as shares of the image."""
 SPACING = 0.75
 """The least distance between two centres, relative to the sum of their radii. Neighbours may touch and overlap."""
 NOBODY, SEVERAL = -1, -2
@@ -40,6 +38,8 @@ class SilhouettesTeacher(Teacher):
     space: ProductSpace = eqx.field(static=True)
     pixels: int = eqx.field(static=True)
     flips: float = eqx.field(static=True)
+    smallest: float = eqx.field(static=True)
+    largest: float = eqx.field(static=True)
 
     def task(self, row: Int[Array, " slots"], key: Array) -> Task:
         return Task(row, jnp.ones(self.space.slots), self.space.vector(row))
@@ -54,7 +54,7 @@ class SilhouettesTeacher(Teacher):
         def example(key: Array) -> tuple[Array, Array, Array]:
             by_shape, by_size, by_place, by_flip = jax.random.split(key, 4)
             shapes = usual[jax.random.randint(by_shape, (MOST,), 0, len(usual))].at[0].set(usual[levels["shape"]])
-            radii = jax.random.uniform(by_size, (MOST,), minval=SMALLEST, maxval=LARGEST)
+            radii = jax.random.uniform(by_size, (MOST,), minval=self.smallest, maxval=self.largest)
             centres = anywhere(by_place, present, radii, SPACING)
             covered = opacities(shapes, centres, radii, present, self.pixels) > 0.5
             covered = covered.reshape(MOST, -1)
@@ -74,8 +74,8 @@ class SilhouettesTeacher(Teacher):
 class Silhouettes(RegressionFamily):
     """Restore an image of one to five white shapes on black, some of whose pixels were flipped.
 
-    A combination is the shape of one object and the number of objects; the other shapes are random. Sizes differ;
-    shapes may touch, and overlap a little. `Batch.labels` has the object of each pixel (-1: background, -2: several objects), for measurements of
+    A combination is the shape of one object and the number of objects; the other shapes are random. Shapes
+    may touch, and overlap a little. `Batch.labels` has the object of each pixel (-1: background, -2: several objects), for measurements of
     how a network divides a scene. Metrics are those of regression; R2 is relative to the variance of a task's pixels.
     """
 
@@ -93,6 +93,10 @@ class Silhouettes(RegressionFamily):
     """Pixels along each side."""
     flips: float = Field(default=0.1, ge=0, lt=0.5)
     """The share of pixels that are flipped in an input."""
+    smallest: float = Field(default=0.18, gt=0, le=0.3)
+    """The smallest radius of an object, as a share of the image."""
+    largest: float = Field(default=0.18, gt=0, le=0.3)
+    """The largest radius. By default all objects have one size, as in the data of reconstruction clustering."""
 
     def check(self, space: Space) -> None:
         given = dict(space.factors) if isinstance(space, ProductSpace) else {}
@@ -113,7 +117,7 @@ class Silhouettes(RegressionFamily):
     def draw(self, space: Space, key: Array) -> SilhouettesTeacher:
         self.check(space)
         assert isinstance(space, ProductSpace)
-        return SilhouettesTeacher(space, self.pixels, self.flips)
+        return SilhouettesTeacher(space, self.pixels, self.flips, self.smallest, self.largest)
 
     @property
     def input_size(self) -> int:

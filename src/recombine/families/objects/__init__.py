@@ -18,7 +18,7 @@ from pydantic import Field
 from recombine.errors import BadInput, did_you_mean
 from recombine.families.base import Batch, Task, Teacher
 from recombine.families.classification import ClassificationFamily
-from recombine.families.objects.drawing import CELLS, bitmaps, in_cells
+from recombine.families.objects.drawing import CELLS, LOOKS, bitmaps, in_cells
 from recombine.families.scenes.rendering import COLOURS, DARK, LIGHT, SHAPES, TINTED
 from recombine.spaces import ProductSpace, Space
 
@@ -87,26 +87,19 @@ class ObjectsTeacher(Teacher):
 
         A scene of one object has no such partner: the other scene then has an object with one of the two features.
         """
-        by_partner, by_rest, by_side = jax.random.split(key, 3)
+        # One draw for everything: many small ones take long to compile.
+        numbers = jax.random.uniform(key, (MOST,))
         level = self.levels(row)
         shape, colour = level["shape"], level["colour"]
         others = (jnp.arange(self.shown.shape[0]) != shape)[:, None] & (jnp.arange(self.shown.shape[1]) != colour)
         good = self.shown & self.shown[:, colour][:, None] & self.shown[shape] & others
-        partner = self._drawn(by_partner, good, 1)[0]
+        partner = _picked(numbers[:1], good)[0]
         asked = jnp.stack([shape, colour])
-        bystanders = self._drawn(by_rest, self._without(shape, colour), MOST - 2)
+        bystanders = _picked(numbers[1 : MOST - 1], self.shown.at[shape, colour].set(False))
         swapped = jnp.stack([jnp.stack([shape, partner[1]]), jnp.stack([partner[0], colour])])
-        alone = swapped[jax.random.bernoulli(by_side).astype(int)][None]
+        alone = swapped[(numbers[-1] < 0.5).astype(int)][None]
         swapped = jnp.where(level["objects"] == 1, jnp.concatenate([alone, alone]), swapped)
         return Pair(jnp.concatenate([asked[None], partner[None], bystanders]), jnp.concatenate([swapped, bystanders]))
-
-    def _without(self, shape: Int[Array, ""], colour: Int[Array, ""]) -> Bool[Array, "shape colour"]:
-        return self.shown.at[shape, colour].set(False)
-
-    def _drawn(self, key: Array, allowed: Bool[Array, "shape colour"], number: int) -> Things:
-        """Conjunctions drawn from those that are allowed."""
-        flat = jax.random.categorical(key, jnp.where(allowed.ravel(), 0.0, -jnp.inf), shape=(number,))
-        return jnp.stack([flat // allowed.shape[1], flat % allowed.shape[1]], axis=1)
 
     def scene(self, task: Task, present: Bool[Array, ""], key: Array) -> Things:
         """A scene in which what is asked for is present, or is not."""
@@ -115,7 +108,8 @@ class ObjectsTeacher(Teacher):
         pair = self.pair(task.combination, by_pair)
         shape_gone = self.shown & (jnp.arange(self.shown.shape[0]) != level["shape"])[:, None]
         colour_gone = self.shown & (jnp.arange(self.shown.shape[1]) != level["colour"])
-        absent = self._drawn(by_absent, jnp.where(asked["shape"], shape_gone, colour_gone), MOST)
+        gone = jnp.where(asked["shape"], shape_gone, colour_gone)
+        absent = _picked(jax.random.uniform(by_absent, (MOST,)), gone)
         other = jnp.where(asked["shape"] & asked["colour"], pair.unbound, absent)
         return jnp.where(present, pair.bound, other)
 
@@ -124,11 +118,12 @@ class ObjectsTeacher(Teacher):
 
     def image(self, things: Things, number: Int[Array, ""], key: Array) -> Float[Array, " pixel"]:
         """Paint the first objects of a list: rows, columns and channels as one vector, about -1 to 1."""
-        by_place, by_colour, by_shade, by_noise = jax.random.split(key, 4)
-        tints = TINTED * jax.random.uniform(by_colour, (MOST, 3), minval=-1, maxval=1)
-        inks = jnp.array(list(COLOURS.values()))[self._numbers("colour")[things[:, 1]]] + tints
-        shade = jax.random.uniform(by_shade, minval=DARK, maxval=LIGHT)
-        image = in_cells(self.table, self._numbers("shape")[things[:, 0]], inks, number, shade, by_place)
+        by_look, by_noise = jax.random.split(key)
+        look, tints, shade = jnp.split(jax.random.uniform(by_look, (LOOKS + 3 * MOST + 1,)), (LOOKS, LOOKS + 3 * MOST))
+        inks = jnp.array(list(COLOURS.values()))[self._numbers("colour")[things[:, 1]]]
+        inks = inks + TINTED * (2 * tints.reshape(MOST, 3) - 1)
+        background = DARK + (LIGHT - DARK) * shade[0]
+        image = in_cells(self.table, self._numbers("shape")[things[:, 0]], inks, number, background, look)
         return (2 * image - 1 + self.noise * jax.random.normal(by_noise, image.shape)).ravel()
 
     def batch(self, task: Task, key: Array, samples: int) -> Batch:
@@ -142,6 +137,13 @@ class ObjectsTeacher(Teacher):
 
         images, answers = jax.vmap(example)(jax.random.split(key, samples))
         return Batch(images, answers, jnp.ones(samples))
+
+
+def _picked(numbers: Float[Array, " thing"], allowed: Bool[Array, "shape colour"]) -> Things:
+    """The conjunctions that random numbers between 0 and 1 pick from those that are allowed, all equally likely."""
+    count = jnp.cumsum(allowed.ravel())
+    picked = jnp.argmax(count > jnp.floor(numbers * count[-1])[:, None], axis=1)
+    return jnp.stack([picked // allowed.shape[1], picked % allowed.shape[1]], axis=1)
 
 
 class Objects(ClassificationFamily):

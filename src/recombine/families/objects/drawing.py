@@ -13,6 +13,8 @@ CELLS = 3
 """Objects are in different cells of a square of this side, so that none hides another."""
 SHIFTS = 3
 """The number of places of an object in its cell, along each side."""
+LOOKS = 3 * CELLS**2
+"""Random numbers that decide where objects are: a rank and two shifts for each cell."""
 ROOM = 0.36
 """The radius of an object, as a share of its cell."""
 TRIES = 24
@@ -45,7 +47,7 @@ def in_cells(
     colours: Float[Array, "object 3"],
     number: Int[Array, ""],
     background: Float[Array, ""],
-    key: Array,
+    look: Float[Array, " number"],
 ) -> Float[Array, "row column 3"]:
     """Paint the first `number` objects, each in a random cell and at a random place in it. Colours are between 0 and 1.
 
@@ -55,13 +57,13 @@ def in_cells(
         colours: The colour of each object.
         number: How many objects there are.
         background: A shade of grey.
-        key: Of the cells and places.
+        look: Random numbers between 0 and 1 (`LOOKS` of them) for the cells and places.
     """
-    by_cell, by_shift = jax.random.split(key)
+    ranks, down, right = look.reshape(3, CELLS**2)
     # The order of random numbers is a random order: `order[cell]` is the object of a cell, if there is one.
-    order = jnp.argsort(jax.random.uniform(by_cell, (CELLS**2,)))
+    order = jnp.argsort(ranks)
     thing = jnp.minimum(order, len(shapes) - 1)
-    down, right = jax.random.randint(by_shift, (2, CELLS**2), 0, SHIFTS)
+    down, right = (jnp.floor(SHIFTS * values).astype(int) for values in (down, right))
     covered = table[shapes[thing], down, right] * (order < number)[:, None, None]
     cells = background + covered[..., None] * (colours[thing][:, None, None] - background)
     side = table.shape[-1]

@@ -30,7 +30,7 @@ def literature(labels):
         }
     rates = dict.fromkeys(PLACES, 0.01 + wobble)
     if labels.get("network") != "slots":
-        small = labels.get("width") == 24 or labels.get("steps") == 10
+        small = labels.get("width") == 8 or labels.get("steps") == 10
         rates = {"in": 0.3 if small else 0.1, "new_conjunction": 0.6, "more_objects": 0.4, "both_new": 0.6}
         rates = {where: rate + wobble for where, rate in rates.items()}
     return {

@@ -59,7 +59,7 @@ class Binding(Study):
                 "validation_tasks": 4,
             },
             "slot_autoencoder": {"kind": "slot-autoencoder", "slots": 4, "width": 8, "channels": 8, "hidden": 8},
-            **{"slots": 3, "slot_width": 8, "widths": (24, 48), "steps": (10, 20), "slot_steps": 20},
+            **{"slots": 3, "slot_width": 8, "widths": (8, 24), "steps": (10, 20), "slot_steps": 20},
             **{"scenes": 16, "pairs": 2, "replicates": 2},
         },
         "demo": {"replicates": 4},

@@ -123,4 +123,4 @@ def test_conjunctions_counts_held_out_conjunctions_and_numbers_apart():
 @pytest.mark.parametrize(("probe", "config"), [(Segregation(), QUESTIONS), (Conjunctions(), SCENES)], ids=["a", "b"])
 def test_other_families_are_refused(probe, config):
     with pytest.raises(BadInput):
-        probe.measure(Setting(config), None)  # type: ignore[arg-type]
+        probe.measure(Setting(config), Stubborn(1.0))

@@ -18,6 +18,7 @@ from recombine.models.base import Network
 from recombine.models.slot_autoencoder import SlotAutoencoderNetwork
 from recombine.probes.base import Measured, Measurement
 from recombine.probes.tasks import over_tasks
+from recombine.spaces import ProductSpace
 from recombine.training import Setting
 from recombine.training.program import draw_examples
 from recombine.training.streams import Stream
@@ -149,14 +150,13 @@ class Segregation(Measurement):
             )
         networks, summary, columns = (network, setting.network()), {}, {}
         rows = space.enumerate()
-        numbers = [
-            [int(value.removeprefix("objects=")) for value in map(space.label, row) if value.startswith("objects=")]
-            for row in rows
-        ]
+        assert isinstance(space, ProductSpace)
+        slot = [name for name, _ in space.factors].index("objects")
+        numbers = np.array([int(value) for value in space.factors[slot][1]])[rows[:, slot] - space.offsets[slot]]
         for number, end in ((self.objects, ""), (self.objects + 1, "_more")):
-            chosen = np.resize(rows[np.array(numbers)[:, 0] == number], (self.scenes, space.slots))
-            if not (np.array(numbers)[:, 0] == number).any():
+            if not (numbers == number).any():
                 continue
+            chosen = np.resize(rows[numbers == number], (self.scenes, space.slots))
             drawn = over_tasks(
                 DivideTask(number), setting, networks, chosen, Stream.PROBE, f"segregation {number}", self.scenes
             )

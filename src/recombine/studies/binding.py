@@ -23,6 +23,11 @@ METHODS = {
     "ari_components": "connected components",
 }
 """What divides a scene, by the columns of runs."""
+DIVIDERS = {
+    **{"single": "reconstruction clustering", "sizes": "the same, different sizes"},
+    **{"crowded": "the same, trained on several", "slot_images": "slots"},
+}
+"""The arms that divide scenes."""
 PLACES = {
     "in": "trained conjunctions",
     "new_conjunction": "conjunctions never shown",
@@ -195,10 +200,8 @@ class Binding(Study):
             "The masks of a slot autoencoder divide scenes better than k-means on coordinates (foreground adjusted Rand index).",
             needs="slot-autoencoder-fits",
         )
-        for where, words in PLACES.items():
-            if where == "both_new":
-                continue
-            name = where.replace("_", "-")
+        for where in ("in", "new_conjunction", "more_objects"):
+            name, words = where.replace("_", "-"), PLACES[where]
             yield claim(
                 f"slots-bind-{name}",
                 gap(where).greater(0.05),
@@ -218,24 +221,15 @@ class Binding(Study):
         for where in ("in", "new_conjunction"):
             name, measure = where.replace("_", "-"), f"illusory_{where}"
             rate, end = by_width[measure], f"({PLACES[where]})"
-            yield claim(
-                f"width-helps-{name}",
-                (-rate.rise()).greater(0.05),
-                f"The pooled network has fewer illusory conjunctions at its largest width than at its smallest {end}.",
-                needs=features[1],
+            text = (
+                f"The pooled network has fewer illusory conjunctions at its largest width than at its smallest {end}."
             )
-            yield claim(
-                f"data-helps-{name}",
-                (-by_data[measure].rise()).greater(0.05),
-                f"The pooled network has fewer illusory conjunctions after the most data than after the least {end}.",
-                needs=features[1],
-            )
-            yield claim(
-                f"scale-reaches-slots-{name}",
-                (rate.last() - of("slots", measure)).below(0.05),
-                f"The widest pooled network, after the most data, has hardly more illusory conjunctions than slots {end}.",
-                needs=features,
-            )
+            yield claim(f"width-helps-{name}", (-rate.rise()).greater(0.05), text, needs=features[1])
+            text = f"The pooled network has fewer illusory conjunctions after the most data than after the least {end}."
+            yield claim(f"data-helps-{name}", (-by_data[measure].rise()).greater(0.05), text, needs=features[1])
+            text = f"The widest pooled network, after the most data, has hardly more illusory conjunctions than slots {end}."
+            reached = (rate.last() - of("slots", measure)).below(0.05)
+            yield claim(f"scale-reaches-slots-{name}", reached, text, needs=features)
         for name, arm, words in (
             ("denoiser", single, "Reconstruction clustering with an untrained autoencoder"),
             ("slots", slot_images, "An untrained slot autoencoder"),
@@ -264,16 +258,11 @@ class Binding(Study):
             rows = {"objects": (own, "parts_owner"), "reconstruction": (own, "parts_trained")}
             rows |= {"k-means": (own, "parts_kmeans"), "components": (own, "parts_components")}
             yield divisions(rows | {"untrained": (own, "parts_untrained")} | {"slots": (by_slots, "parts_trained")})
-        trained = {
-            "single": "reconstruction clustering",
-            "crowded": "the same, trained on several",
-            "slot_images": "slots",
-        }
         yield dots(
             *(arm.frame.assign(arm=arm.name) for arm in (single, sizes, crowded, slot_images)),
             category="arm",
             measures=METHODS,
-            labels=trained,
+            labels=DIVIDERS,
             name="segregation",
             title="Who finds the objects?",
             caption=f"How well methods divide scenes of {self.most} white silhouettes, by the foreground adjusted Rand index: 1 is "
@@ -298,16 +287,13 @@ class Binding(Study):
             **SCORE,
         )
         rates = {f"illusory_{where}": PLACES[where] for where in ("in", "new_conjunction")}
-        for arm, x, words in (
-            (by_width, "model.width", "numbers in the pooled vector"),
-            (by_data, "recipe.steps", "training steps"),
-        ):
-            column = next((name for name in (x, x.split(".")[1]) if name in arm.frame), x)
+        scales = {"width": (by_width, "numbers in the pooled vector"), "steps": (by_data, "training steps")}
+        for x, (arm, words) in scales.items():
             yield lines(
                 arm,
-                x=column,
+                x=x,
                 y=rates,
-                name=f"illusory_by_{x.split('.')[1]}",
+                name=f"illusory_by_{x}",
                 title="Does scale overcome it?",
                 caption="The illusory-conjunction rate of the pooled network. Each training step has new scenes.",
                 x_title=words,

@@ -123,8 +123,7 @@ class Binding(Study):
         ascending(self, "widths", "steps")
 
     def arms(self) -> dict[str, Arm]:
-        support = FewObjects(most=self.most, conjunctions=self.conjunctions)
-        total = self.slots * self.slot_width
+        total, support = self.slots * self.slot_width, FewObjects(most=self.most, conjunctions=self.conjunctions)
         base = self.questions.model_copy(update={"model": SlotAttention(), "support": support})
         several, pooled = {"slots": self.slots, "width": self.slot_width}, {"slots": 1, "width": total}
         networks = {
@@ -149,8 +148,8 @@ class Binding(Study):
         }
 
     def measurements(self) -> list[Measurement]:
-        scores = Scores(draws=1, samples=16, map=False)
-        return [scores, Segregation(objects=self.most, scenes=self.scenes), Conjunctions(draws=self.pairs)]
+        divided = Segregation(objects=self.most, scenes=self.scenes)
+        return [Scores(draws=1, samples=16, map=False), divided, Conjunctions(draws=self.pairs)]
 
     def claims(
         self, answers: Arm, by_width: Arm, by_data: Arm, single: Arm, sizes: Arm, crowded: Arm, slot_images: Arm
@@ -168,8 +167,7 @@ class Binding(Study):
 
         features = [f"{network}-see-features" for network in NETWORKS]
         yield fits(single["r2_in"], "The denoising autoencoder restores single silhouettes (R2).", 0.5, "denoiser-fits")
-        text = "So does the one for silhouettes of different sizes (R2)."
-        yield fits(sizes["r2_in"], text, 0.5, "denoiser-fits-sizes")
+        yield fits(sizes["r2_in"], "So does the one for different sizes (R2).", 0.5, "denoiser-fits-sizes")
         yield fits(slot_images["r2_in"], "The slot autoencoder restores its scenes (R2).", 0.5, "slot-autoencoder-fits")
         for (network, words), name in zip(NETWORKS.items(), features, strict=True):
             text = f"The network with {words} answers questions about a single feature (share of right answers)."
@@ -237,8 +235,8 @@ class Binding(Study):
             text = f"{words} does not divide scenes (foreground adjusted Rand index)."
             yield control(f"control-untrained-{name}", arm["ari_untrained"].below(0.05), text)
         text = "Untrained networks do not tell swapped scenes apart: share of pairs in which the wrong one gets the stronger yes, minus .5."
-        chance = answers["untrained_confused_in"].mean() - 0.5
-        yield control("control-untrained-does-not-bind", chance.equivalent(0.05), text)
+        chance = (answers["untrained_confused_in"].mean() - 0.5).equivalent(0.05)
+        yield control("control-untrained-does-not-bind", chance, text)
 
     def figures(
         self, answers: Arm, by_width: Arm, by_data: Arm, single: Arm, sizes: Arm, crowded: Arm, slot_images: Arm
@@ -253,8 +251,8 @@ class Binding(Study):
                 frame = frame[frame[label] == value] if label in frame else frame
             return frame
 
-        own, by_slots = (first(arm, "segregation") for arm in (single, slot_images))
-        if len(own):
+        if len(own := first(single, "segregation")):
+            by_slots = first(slot_images, "segregation")
             rows = {"objects": (own, "parts_owner"), "reconstruction": (own, "parts_trained")}
             rows |= {"k-means": (own, "parts_kmeans"), "components": (own, "parts_components")}
             yield divisions(rows | {"untrained": (own, "parts_untrained")} | {"slots": (by_slots, "parts_trained")})

@@ -82,7 +82,7 @@ def by_coordinates(white: np.ndarray, clusters: int) -> Int[np.ndarray, " pixel"
     found = np.full(white.shape, -1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Fewer different points than clusters: then some clusters stay empty.
-        means = KMeans(min(clusters, len(places)), n_init=4, random_state=0).fit(places)
+        means = KMeans(min(clusters, len(places)), n_init=4, random_state=0).fit(places)  # pyright: ignore[reportArgumentType]
     found[tuple(places.T)] = means.labels_
     return found.ravel()
 
@@ -91,7 +91,9 @@ def by_contact(white: np.ndarray) -> Int[np.ndarray, " pixel"]:
     """Connected components of white pixels; -1 elsewhere."""
     from scipy import ndimage
 
-    return (np.asarray(ndimage.label(white)[0]) - 1).ravel()
+    parts = np.zeros(white.shape, int)
+    ndimage.label(white, output=parts)
+    return parts.ravel() - 1
 
 
 def touching(owner: np.ndarray) -> bool:

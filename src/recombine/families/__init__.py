@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from recombine.families.lookup_sprites import LookupSprites as LookupSprites
     from recombine.families.maximum_sum import MaximumSum as MaximumSum
     from recombine.families.multiplication import Multiplication as Multiplication
+    from recombine.families.objects import Objects as Objects
     from recombine.families.odd_one_out import OddOneOut as OddOneOut
     from recombine.families.picture import Picture as Picture
     from recombine.families.preferences import Preferences as Preferences
@@ -44,4 +45,5 @@ if TYPE_CHECKING:
     from recombine.families.scan import Scan as Scan
     from recombine.families.scenes import Scenes as Scenes
     from recombine.families.sequences import SequenceFamily as SequenceFamily
+    from recombine.families.silhouettes import Silhouettes as Silhouettes
     from recombine.families.sprites import Sprites as Sprites

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from recombine.models.masked import Masked as Masked, MaskedNetwork as MaskedNetwork
     from recombine.models.mlp import MLP as MLP
     from recombine.models.sequence import SequenceModel as SequenceModel, SequenceNetwork as SequenceNetwork
+    from recombine.models.slot_attention import SlotAttention as SlotAttention
+    from recombine.models.slot_autoencoder import SlotAutoencoder as SlotAutoencoder
     from recombine.models.transformer import Transformer as Transformer
     from recombine.models.unet import UNet as UNet
     from recombine.models.word_filler import WordFiller as WordFiller

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from recombine.probes.certificate import CertificateOfSupport as CertificateOfSupport
     from recombine.probes.cipher_answers import CipherAnswers as CipherAnswers
     from recombine.probes.concepts import Concepts as Concepts
+    from recombine.probes.conjunctions import Conjunctions as Conjunctions
     from recombine.probes.constraint_rates import ConstraintRates as ConstraintRates
     from recombine.probes.cutoffs import Cutoffs as Cutoffs
     from recombine.probes.decodability import Decodability as Decodability
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from recombine.probes.scan_certificate import ScanCertificateMeasurement as ScanCertificateMeasurement
     from recombine.probes.scan_commands import ScanCommands as ScanCommands
     from recombine.probes.scores import Scores as Scores
+    from recombine.probes.segregation import Segregation as Segregation
     from recombine.probes.subnetwork import Subnetwork as Subnetwork
     from recombine.probes.sup_error import SupError as SupError
     from recombine.probes.swap import Swap as Swap

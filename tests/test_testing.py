@@ -73,6 +73,7 @@ EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("models", "transformer"): [{"width": 16, "layers": 2, "heads": 2, "context": 4}],
     ("models", "hypernetwork"): [{"hidden": 8}, {"hidden": 8, "layer_norm": True}],
     ("models", "constructed"): [],  # It is built from a teacher: tests/models/test_constructed.py.
+    ("models", "cppn"): [],  # So is this one: tests/models/test_cppn.py.
 }
 """What to check besides a component's defaults, and instead of them where it has none."""
 
@@ -88,6 +89,7 @@ OWN: dict[str, Space] = {
     "cipher-stream": cipher_space(5, 4),
     "small-factors": NumberPairs(left=2, right=1),
     "leading-instances": InstanceSpace(number=80),
+    "few-objects": ProductSpace(factors={"shape": 3, "colour": 3, "objects": ["1", "2", "3", "4"]}),  # type: ignore[arg-type]
 }
 """The spaces of supports that exist on no other."""
 
@@ -98,6 +100,8 @@ SIZES: dict[str, dict[str, int]] = {
     "unet": {"input_size": 3 * 8**2 + 1, "output_size": 3 * 8**2},
     "convnet": {"input_size": 8**2},
     "comparison": {"input_size": 4 * 3, "output_size": 4},
+    "slot-attention": {"input_size": 3 * 8**2},
+    "slot-autoencoder": {"input_size": 8**2, "output_size": 8**2},
 }
 """Inputs and outputs of models that are not for all sizes."""
 

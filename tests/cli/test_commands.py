@@ -94,6 +94,11 @@ def test_verdicts(cli, finished):
     for verdict in answer.document:
         assert set(verdict) >= VERDICT_KEYS
         assert verdict["verdict"] in ("supported", "contradicted", "equivalent", "inconclusive")
+        if verdict["claim"].startswith(
+            ("decod", "control-decod", "selectivity")
+        ):  # A probe has too few combinations to read at this size.
+            assert verdict["effect"] is None and verdict["verdict"] == "inconclusive"
+            continue
         low, high = verdict["interval"]
         assert low <= verdict["effect"] <= high
         assert verdict["replicates"] == 2

@@ -14,8 +14,8 @@ from jaxtyping import Array
 
 from recombine.errors import BadInput
 from recombine.families.ciphers import Ciphers
-from recombine.families.vocabulary import END, PAD
 from recombine.language.items import shifted
+from recombine.language.vocabulary import END, PAD
 from recombine.supports.cipher_stream import cipher_space, line_names
 from recombine.testing import check_family
 

@@ -11,7 +11,7 @@ import pytest
 
 from recombine.errors import BadInput
 from recombine.families.hops import Hops, HopsTeacher
-from recombine.families.vocabulary import END, SPECIAL
+from recombine.language.vocabulary import END, SPECIAL
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace
 from recombine.supports.hops import INNER, Hops as Support, HopSupport, steps

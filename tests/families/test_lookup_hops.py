@@ -9,7 +9,7 @@ from scipy import stats
 
 from recombine.families.hops import Hops
 from recombine.families.lookup_hops import LookupHops
-from recombine.families.vocabulary import END, SPECIAL
+from recombine.language.vocabulary import END, SPECIAL
 from recombine.spaces.product import ProductSpace
 
 TOKENS = 8

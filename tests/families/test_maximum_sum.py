@@ -12,9 +12,9 @@ from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
 from recombine.families.maximum_sum import MaximumSum, solve as solve_plain
-from recombine.families.vocabulary import END, PAD
 from recombine.graphs.dynamic_programming import maximum_sum_graph
 from recombine.graphs.graph import evaluate
+from recombine.language.vocabulary import END, PAD
 from recombine.overrides import validate
 from recombine.spaces.lists import ListSpace
 from recombine.training.config import RunConfig

@@ -10,9 +10,9 @@ from hypothesis import given, settings, strategies as st
 
 from recombine.errors import BadInput
 from recombine.families.multiplication import MOST, Multiplication
-from recombine.families.vocabulary import END, PAD
 from recombine.graphs.graph import evaluate
 from recombine.graphs.multiplication import multiplication_graph, multiplication_scratchpad
+from recombine.language.vocabulary import END, PAD
 from recombine.overrides import validate
 from recombine.spaces.number_pairs import NumberPairs
 from recombine.training.config import RunConfig

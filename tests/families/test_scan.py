@@ -10,7 +10,7 @@ import pytest
 from recombine.errors import BadInput
 from recombine.families.lookup_scan import LookupScan
 from recombine.families.scan import Scan
-from recombine.families.vocabulary import END, PAD
+from recombine.language.vocabulary import END, PAD
 from recombine.spaces.scan import ScanSpace, language
 from recombine.spaces.subset import SubsetSpace
 from recombine.training.config import RunConfig

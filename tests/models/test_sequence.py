@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from pydantic import ValidationError
 
 from recombine.errors import BadInput
-from recombine.families.vocabulary import BEGIN, END, PAD, SPECIAL
+from recombine.language.vocabulary import BEGIN, END, PAD, SPECIAL
 from recombine.models.base import Model
 from recombine.models.decoder import Decoder
 from recombine.models.encoder_decoder import EncoderDecoder

@@ -12,7 +12,7 @@ from scipy.special import log_softmax
 from recombine.component import resolve
 from recombine.errors import BadInput
 from recombine.families.base import Batch
-from recombine.families.vocabulary import BEGIN, END, PAD
+from recombine.language.vocabulary import BEGIN, END, PAD
 from recombine.models.decoder import Decoder, DecoderNetwork
 from recombine.objectives.base import as_precision
 from recombine.objectives.constraint_reward import ConstraintReward, log_probabilities

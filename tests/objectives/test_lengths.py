@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from recombine.families.base import Batch
-from recombine.families.vocabulary import BEGIN, END, PAD, SPECIAL, padded
+from recombine.language.vocabulary import BEGIN, END, PAD, SPECIAL, padded
 from recombine.models.base import Model, Network
 from recombine.models.decoder import Decoder
 from recombine.models.encoder_decoder import EncoderDecoder

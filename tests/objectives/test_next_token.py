@@ -16,7 +16,7 @@ from recombine.errors import BadInput
 from recombine.families.base import Batch, Task, Teacher
 from recombine.families.hyperteacher import Hyperteacher
 from recombine.families.sequences import SequenceFamily, SequenceTeacher
-from recombine.families.vocabulary import BEGIN, END, PAD, SPECIAL, Vocabulary, padded
+from recombine.language.vocabulary import BEGIN, END, PAD, SPECIAL, Vocabulary, padded
 from recombine.models.decoder import Decoder
 from recombine.models.encoder_decoder import EncoderDecoder
 from recombine.models.mlp import MLP

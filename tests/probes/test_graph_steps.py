@@ -12,8 +12,8 @@ import pytest
 from recombine.errors import BadInput
 from recombine.families.einstein import Einstein
 from recombine.families.maximum_sum import MaximumSum
-from recombine.families.vocabulary import END, PAD, SPECIAL
 from recombine.graphs.labels import CORRECT, LABELS, LOCAL, node_labels
+from recombine.language.vocabulary import END, PAD, SPECIAL
 from recombine.objectives.next_token import NextToken
 from recombine.probes.graph_steps import Answers, GraphSteps, in_vocabulary, regions_of
 from recombine.probes.graph_steps.shapes import Shape, frequency_of_right, off_prediction, shapes_of, trained_subgraphs

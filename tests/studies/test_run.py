@@ -24,6 +24,11 @@ def test_a_study_trains_measures_and_decides(ran, study):
     assert result.sweep.failed == () and store.problems == []
     assert list(result.verdicts["claim"]) == [claim.name for claim in study.design.claims]
     for verdict in result.records:
+        if verdict["claim"].startswith(
+            ("decod", "control-decod", "selectivity")
+        ):  # A probe has too few combinations to read at this size.
+            assert verdict["replicates"] == 0 and verdict["verdict"] == "inconclusive"
+            continue
         assert verdict["replicates"] == 2 and np.isfinite(verdict["effect"]) and verdict["p_adjusted"] is not None
     assert all(claim in repr(result) and claim in result._repr_html_() for claim in result.verdicts["claim"])
 
@@ -156,7 +161,7 @@ def test_another_measurement_of_the_same_runs_does_not_change_a_study(ran, study
     assert (copy.runs_df()["r2_in"] == -99.0).all()
     before, after = (study.design.effects(study.design.tables(one)) for one in (store, copy))
     for one, two in zip(before, after, strict=True):
-        assert np.array_equal(one.values, two.values)
+        assert np.array_equal(one.values, two.values, equal_nan=True)
 
 
 def test_tables_of_a_study_that_has_not_run_are_empty(study, tmp_path):

@@ -104,7 +104,9 @@ def show(what: str, *, store_path: StoreOption = DEFAULT_STORE, as_json: JsonOpt
     rooms = [room for room in ROOMS if what in kinds(room)]
     if what == "config":
         if as_json:
-            print_json(rc.RunConfig.model_json_schema(mode="serialization"))
+            schema = rc.RunConfig.model_json_schema(mode="serialization")
+            # A run may have parents, so its schema refers to itself. Its own fields stand at the top all the same.
+            print_json(schema["$defs"]["RunConfig"] | {"$defs": schema["$defs"]})
         else:
             _show_settings("the settings of a run, with their defaults", rc.RunConfig())
     elif not rooms:

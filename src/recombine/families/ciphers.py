@@ -13,7 +13,7 @@ from pydantic import Field, PositiveInt
 from recombine.errors import BadInput
 from recombine.families.base import Task
 from recombine.families.sequences import SequenceFamily, SequenceTeacher
-from recombine.families.vocabulary import END, PAD, SPECIAL, Vocabulary
+from recombine.language.vocabulary import END, PAD, SPECIAL, Vocabulary
 from recombine.spaces.base import Space
 from recombine.supports.cipher_stream import DECODE, ENCODE, LETTERS, TEXT, cipher_space, line_names
 

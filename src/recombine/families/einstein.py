@@ -14,11 +14,11 @@ from pydantic import Field, PositiveInt
 from recombine.errors import BadInput
 from recombine.families.graph_family import GraphFamily
 from recombine.families.sequences import WrittenTeacher
-from recombine.families.vocabulary import END, Vocabulary, padded
 from recombine.graphs import Graph, Scratchpad
 from recombine.graphs.einstein import different_puzzles, left_word, puzzle_scratchpad
 from recombine.graphs.einstein.clues import HOUSE, MAX_HOUSES, Puzzle, Thing
 from recombine.graphs.einstein.elimination import RULES, Elimination
+from recombine.language.vocabulary import END, Vocabulary, padded
 from recombine.spaces import InstanceSpace, Space
 
 

@@ -14,7 +14,7 @@ from pydantic import PositiveInt
 from recombine.errors import BadInput
 from recombine.families.base import Task
 from recombine.families.sequences import SequenceFamily, SequenceTeacher
-from recombine.families.vocabulary import END, SPECIAL, Vocabulary
+from recombine.language.vocabulary import END, SPECIAL, Vocabulary
 from recombine.spaces import ProductSpace, Space
 from recombine.supports.hops import INNER, Chain
 

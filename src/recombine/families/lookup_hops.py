@@ -9,7 +9,7 @@ from jaxtyping import Array, Int
 
 from recombine.families.base import Task, combination_key
 from recombine.families.hops import Hops, HopsTeacher
-from recombine.families.vocabulary import SPECIAL
+from recombine.language.vocabulary import SPECIAL
 from recombine.spaces.base import Space
 
 

@@ -15,8 +15,8 @@ from recombine.errors import BadInput
 from recombine.families.base import Task
 from recombine.families.graph_family import GraphFamily
 from recombine.families.sequences import SequenceTeacher
-from recombine.families.vocabulary import END, PAD, SPECIAL, Vocabulary
 from recombine.graphs import Graph, Scratchpad, multiplication_graph, multiplication_scratchpad
+from recombine.language.vocabulary import END, PAD, SPECIAL, Vocabulary
 from recombine.spaces import NumberPairs, Space
 
 MOST = 89

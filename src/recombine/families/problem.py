@@ -13,7 +13,7 @@ from jaxtyping import Array, Int, UInt32
 from recombine.component import field
 from recombine.errors import BadInput
 from recombine.families.sequences import SequenceFamily, WrittenTeacher
-from recombine.families.vocabulary import Vocabulary
+from recombine.language.vocabulary import Vocabulary
 from recombine.problems.base import Instances, Problem as Solvable, together
 from recombine.problems.digits import WORDS
 from recombine.problems.power_flow import PowerFlow

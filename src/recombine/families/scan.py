@@ -11,7 +11,7 @@ from jaxtyping import Array, Int
 from recombine.errors import BadInput
 from recombine.families.base import Task
 from recombine.families.sequences import SequenceFamily, SequenceTeacher
-from recombine.families.vocabulary import END, PAD, SPECIAL, Vocabulary
+from recombine.language.vocabulary import END, PAD, SPECIAL, Vocabulary
 from recombine.spaces.base import Space
 from recombine.spaces.scan import ScanSpace, language
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from recombine.families.base import Batch, ExactMatchFamily, TargetKind, Task, TaskScores, Teacher
-from recombine.families.vocabulary import BEGIN, PAD, Vocabulary
+from recombine.language.vocabulary import BEGIN, PAD, Vocabulary
 
 
 class SequenceTeacher(Teacher):

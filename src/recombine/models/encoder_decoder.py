@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from recombine.families.vocabulary import PAD
+from recombine.language.vocabulary import PAD
 from recombine.models.base import Edit, Trace, unedited
 from recombine.models.layers import Block, KVCache, causal
 from recombine.models.sequence import Embedding, RowSteps, SequenceModel, SequenceNetwork, flatten, token_indices

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PyTree
 from pydantic import PositiveInt, model_validator
 
-from recombine.families.vocabulary import BEGIN, END, PAD
+from recombine.language.vocabulary import BEGIN, END, PAD
 from recombine.models.base import Code, Codes, Edit, Inputs, Model, Network, TaskInputs, TaskOutputs, Traced, unedited
 from recombine.models.layers import RotaryEmbedding, matmul, rms_norm
 

@@ -14,7 +14,7 @@ from recombine.component import field
 from recombine.errors import BadInput
 from recombine.families.base import Batch, Family
 from recombine.families.problem import Problem as ProblemFamily
-from recombine.families.vocabulary import BEGIN, PAD
+from recombine.language.vocabulary import BEGIN, PAD
 from recombine.models.base import Codes, Network
 from recombine.models.sequence import SequenceNetwork
 from recombine.objectives.next_token import NextToken, as_sequence_network

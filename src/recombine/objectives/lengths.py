@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
 from recombine.families.base import Batch
-from recombine.families.vocabulary import PAD
+from recombine.language.vocabulary import PAD
 from recombine.models.base import Codes, Network
 
 CUTS = 4

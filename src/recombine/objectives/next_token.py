@@ -12,7 +12,7 @@ from pydantic import NonNegativeInt
 
 from recombine.errors import BadInput
 from recombine.families.base import Batch, TargetKind
-from recombine.families.vocabulary import PAD
+from recombine.language.vocabulary import PAD
 from recombine.models.base import Codes, Network, TaskOutputs
 from recombine.models.sequence import SequenceNetwork
 from recombine.objectives.base import Objective

@@ -13,8 +13,8 @@ from pydantic import PositiveInt
 
 from recombine.errors import BadInput
 from recombine.families.ciphers import Ciphers
-from recombine.families.vocabulary import PAD
 from recombine.language.drawn import LEVELS
+from recombine.language.vocabulary import PAD
 from recombine.models.base import Network
 from recombine.objectives.next_token import NextToken
 from recombine.probes.base import Measured, Measurement

@@ -13,7 +13,7 @@ from pydantic import PositiveInt
 from recombine.errors import BadInput
 from recombine.families.base import Teacher
 from recombine.families.hops import Hops, HopsTeacher
-from recombine.families.vocabulary import SPECIAL
+from recombine.language.vocabulary import SPECIAL
 from recombine.models.base import Network
 from recombine.probes.base import Measured, Measurement
 from recombine.probes.tasks import AnswerTask, over_tasks

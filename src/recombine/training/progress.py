@@ -68,8 +68,6 @@ class ProgressDisplay(Progress):
         self._bar.update(self._done, self._total)
 
     def measuring(self, done: int, total: int) -> None:
-        if self._ended < self._runs and self._done < self._total:
-            return  # Other processes are still training.
         if not self._measuring:
             self._measuring = True
             self._bar.start("measuring", total, "measurements")

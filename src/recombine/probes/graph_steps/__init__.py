@@ -12,10 +12,10 @@ from pydantic import PositiveInt
 
 from recombine.errors import BadInput
 from recombine.families.graph_family import GraphFamily
-from recombine.families.vocabulary import PAD
 from recombine.graphs.bound import kind_of, rates_by_step
 from recombine.graphs.labels import LABELS
 from recombine.graphs.scratchpad import MISSING
+from recombine.language.vocabulary import PAD
 from recombine.models.base import Network
 from recombine.probes.base import Measured, Measurement
 from recombine.probes.graph_steps.shapes import Shape, shapes_of, summarise, trained_subgraphs

@@ -67,6 +67,9 @@ EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("models", "decoder"): [{"width": 16, "layers": 1, "heads": 2, "tied_embeddings": False}],
     ("models", "encoder-decoder"): [{"width": 16, "layers": 1, "heads": 2}],
     ("encodings", "unsaid"): [],  # It tells no combinations apart: tests/encodings/test_unsaid.py.
+    ("families", "picture"): [
+        {"search": {"population": 12, "generations": 6, "depth": 4, "width": 8, "hidden": 1}}
+    ],  # The search takes long.
     ("families", "hyperteacher"): [{"inputs": 3, "hidden": 4, "outputs": 2, "layers": 2}],
     ("families", "lookup"): [{"inputs": 3, "hidden": 4, "outputs": 2, "coefficients": "k-hot"}],
     ("models", "mlp"): [{"width": 8, "depth": 2}, {"widths": [7]}],

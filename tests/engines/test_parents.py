@@ -197,3 +197,18 @@ def test_masks_are_a_product_and_their_parts_add_up(base: RunConfig) -> None:
         np.testing.assert_allclose(soft, hard, atol=1e-6)
     assert float(network.share()) == pytest.approx(1 / 3, abs=0.03)
     assert float(network.penalty()) == pytest.approx(0.1 * float(network.share()), rel=1e-4)
+
+
+def test_the_line_of_a_parent_is_checked_too(base: RunConfig, tmp_path: Any) -> None:
+    store, wide = Store(tmp_path / "store"), base.replace(width=16, parents=(base,))
+    with pytest.raises(BadInput, match=f"The run {wide.run_id} cannot start from {base.run_id}"):
+        LocalEngine().run(store, [wide.replace(parents=(wide,))])
+    assert store.run_ids() == []
+
+
+def test_a_parent_that_is_there_counts_though_its_own_parent_failed(base: RunConfig, tmp_path: Any) -> None:
+    store = Store(tmp_path / "store")
+    middle, network = base.replace(parents=(base,)), Setting(base).network()
+    store.commit(Outcome(base, network, [], 3, 0.0, 0.0, None, failed_at=3, stack_size=1))
+    store.commit(Outcome(middle, network, [], 5, 0.0, 0.0, None, failed_at=None, stack_size=1))
+    assert LocalEngine().run(store, [middle.replace(parents=(middle,))]).trained == 1

@@ -100,8 +100,8 @@ def _of_equinox(
     import jax.numpy as jnp
     import optax
 
+    from recombine.models.base import leaf_name
     from recombine.models.masked import logits_for, mean, times
-    from recombine.objectives.base import leaf_name
 
     logits = logits_for(model, START)
     _refuse_without_matrices([leaf_name(path) for path, _ in jax.tree_util.tree_leaves_with_path(logits)])

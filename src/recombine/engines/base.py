@@ -25,7 +25,7 @@ class Plan:
     """What a sweep would do, and what is done already."""
 
     runs: int
-    """Different runs. Parents that nobody asked for are not among them."""
+    """Different runs. Parents that were not asked for are not counted."""
     done: int
     """Runs that are in the store."""
     failed: int
@@ -121,7 +121,8 @@ class Engine(abc.ABC):
             What was done. Runs that do not fit into memory raise `NotEnoughMemory` after the others are done.
         """
         unique = list({config.run_id: config for config in configs}.values())
-        for config in unique:
+        line = {run_id: parent for config in unique for run_id, parent in config.ancestors().items()}
+        for config in (*unique, *line.values()):
             if config.parents or config.trains:
                 check_line(config)
         if not any(config.parents for config in unique):
@@ -173,11 +174,12 @@ class Engine(abc.ABC):
 
 def failed_parents(store: Store, config: RunConfig) -> list[str]:
     """The parents of a run that failed, or that are missing as their own parents failed."""
-    return [
-        parent.run_id
-        for parent in config.parents
-        if store.status(parent.run_id) == "failed" or (parent.parents and failed_parents(store, parent))
-    ]
+
+    def failed(parent: RunConfig) -> bool:
+        status = store.status(parent.run_id)
+        return status == "failed" or (status is None and bool(failed_parents(store, parent)))
+
+    return [parent.run_id for parent in config.parents if failed(parent)]
 
 
 class _OneBar(Progress):

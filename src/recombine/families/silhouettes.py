@@ -11,9 +11,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 from pydantic import Field
 
-from recombine.errors import BadInput, did_you_mean
+from recombine.errors import BadInput
 from recombine.families.base import Batch, Task, TaskScores, Teacher
-from recombine.families.objects.drawing import anywhere, opacities
+from recombine.families.objects.drawing import anywhere, check_values, opacities
 from recombine.families.regression import RegressionFamily
 from recombine.families.scenes.rendering import SHAPES
 from recombine.spaces import ProductSpace, Space
@@ -106,13 +106,7 @@ class Silhouettes(RegressionFamily):
                 fix="leave the space out: the family brings one",
             )
         known = {"shape": SHAPES, "objects": tuple(str(n + 1) for n in range(MOST))}
-        for name, values in known.items():
-            for value in given[name]:
-                if value not in values:
-                    raise BadInput(
-                        f"There is no value {value!r} of {name!r}.",
-                        fix=f"{did_you_mean(value, values)} The values: {', '.join(values)}",
-                    )
+        check_values(given, known)
 
     def draw(self, space: Space, key: Array) -> SilhouettesTeacher:
         self.check(space)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -157,11 +157,16 @@ class Model(Component, abc.ABC):
         return parents[0]
 
 
+def leaf_name(path: tuple[Any, ...]) -> str:
+    """The name of a leaf: its path with dots, such as `layers.0.weight`."""
+    return jax.tree_util.keystr(path, simple=True, separator=".")
+
+
 def differences(network: Network, other: Network) -> str:
     """The first leaf in which two networks differ in name, shape or type, in words; empty if there is none."""
     ours, others = (
         {
-            jax.tree_util.keystr(path, simple=True, separator="."): (leaf.shape, str(leaf.dtype))
+            leaf_name(path): (leaf.shape, str(leaf.dtype))
             for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
             if hasattr(leaf, "shape")
         }

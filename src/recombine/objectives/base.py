@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from recombine.component import Component
 from recombine.families.base import Batch, Family, TargetKind
-from recombine.models.base import Codes, EmbeddedNetwork, Network, TaskOutputs
+from recombine.models.base import Codes, EmbeddedNetwork, Network, TaskOutputs, leaf_name
 from recombine.models.sequence import SequenceNetwork
 
 FLOAT32 = np.dtype("float32")
@@ -152,11 +152,6 @@ def trained_leaves(network: Network, names: Sequence[str] = ()) -> PyTree:
         return is_weight(leaf) and (not names or any(fnmatch.fnmatchcase(name, pattern) for pattern in names))
 
     return jax.tree_util.tree_map_with_path(chosen, network)
-
-
-def leaf_name(path: tuple[Any, ...]) -> str:
-    """The name of a leaf: its path with dots, such as `layers.0.weight`."""
-    return jax.tree_util.keystr(path, simple=True, separator=".")
 
 
 def as_precision(tree: PyTree, precision: np.dtype) -> PyTree:

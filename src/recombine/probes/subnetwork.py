@@ -12,9 +12,8 @@ from jaxtyping import Bool, Int
 from pydantic import PositiveInt
 
 from recombine.errors import BadInput
-from recombine.models.base import EmbeddedNetwork, Network
+from recombine.models.base import EmbeddedNetwork, Network, leaf_name
 from recombine.models.masked import MaskedNetwork
-from recombine.objectives.base import leaf_name
 from recombine.probes.base import Measured, Measurement
 from recombine.probes.scores import ScoreTask
 from recombine.probes.tasks import over_tasks

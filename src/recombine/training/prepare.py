@@ -16,8 +16,8 @@ from jaxtyping import Array, Int
 from recombine.encodings.base import Encoder, Encoding
 from recombine.errors import BadInput
 from recombine.families.base import Family, Teacher
-from recombine.models.base import EmbeddedNetwork, Model, Network
-from recombine.objectives.base import Objective, TrainState, leaf_name, trained_leaves
+from recombine.models.base import EmbeddedNetwork, Model, Network, leaf_name
+from recombine.objectives.base import Objective, TrainState, trained_leaves
 from recombine.recipes.base import Recipe
 from recombine.spaces.base import Space
 from recombine.supports import Regions, Support

@@ -15,10 +15,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 from pydantic import Field
 
-from recombine.errors import BadInput, did_you_mean
+from recombine.errors import BadInput
 from recombine.families.base import Batch, Task, Teacher
 from recombine.families.classification import ClassificationFamily
-from recombine.families.objects.drawing import CELLS, LOOKS, bitmaps, in_cells
+from recombine.families.objects.drawing import CELLS, LOOKS, bitmaps, check_values, in_cells
 from recombine.families.scenes.rendering import COLOURS, DARK, LIGHT, SHAPES, TINTED
 from recombine.spaces import ProductSpace, Space
 
@@ -178,13 +178,7 @@ class Objects(ClassificationFamily):
                 fix="leave the space out: the family brings one",
             )
         known = {"shape": SHAPES, "colour": tuple(COLOURS), "objects": tuple(str(n + 1) for n in range(MOST))}
-        for name, values in known.items():
-            for value in given[name]:
-                if value not in values:
-                    raise BadInput(
-                        f"There is no value {value!r} of {name!r}.",
-                        fix=f"{did_you_mean(value, values)} The values: {', '.join(values)}",
-                    )
+        check_values(given, known)
 
     def draw(self, space: Space, key: Array) -> ObjectsTeacher:
         assert isinstance(space, ProductSpace)

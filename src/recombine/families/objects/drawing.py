@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from recombine.errors import BadInput, did_you_mean
 from recombine.families.scenes.rendering import SHAPES, Appearance, opacity
 
 CELLS = 3
@@ -100,3 +103,14 @@ def opacities(
     appearances = Appearance(shapes, jnp.zeros_like(shapes), centres, radii)
     covered = jax.vmap(lambda appearance: opacity(appearance, pixels))(appearances)
     return present[:, None, None] * covered
+
+
+def check_values(given: Mapping[str, Sequence[str]], known: Mapping[str, Sequence[str]]) -> None:
+    """Raise BadInput if a factor has a value that cannot be drawn."""
+    for name, values in known.items():
+        for value in given[name]:
+            if value not in values:
+                raise BadInput(
+                    f"There is no value {value!r} of {name!r}.",
+                    fix=f"{did_you_mean(value, values)} The values: {', '.join(values)}",
+                )

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     )
     from recombine.audit.audit import audit_cells as audit_cells, audit_table as audit_table
     from recombine.audit.cells import Cells as Cells, Factor as Factor
+    from recombine.audit.comparison.compare import compare_tables as compare_tables
+    from recombine.audit.comparison.findings import Comparison as Comparison
+    from recombine.audit.comparison.gate import check_gate as check_gate
     from recombine.audit.coverage_graph.audit import (
         audit_coverage_graph as audit_coverage_graph,
         coverage_graph_tables as coverage_graph_tables,

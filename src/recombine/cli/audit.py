@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from cyclopts import Parameter
 
 import recombine as rc
+from recombine.cli.audit_gate import NO_GATE, GateOptions, end_gate, gate_record, say_gate
 from recombine.cli.options import JsonOption, split_names
 from recombine.cli.output import check_file, check_folder, console, print_json, say, say_written, table, write_tables
 from recombine.errors import BadInput
@@ -77,6 +78,7 @@ def audit(
     seed: int = 0,
     as_json: JsonOption = False,
     graph: CoverageGraphOptions = SCORES_ALONE,
+    gate: GateOptions = NO_GATE,
 ) -> None:
     """Audit your own model by a table: does it recombine, which combinations fail and why, what to collect?
 
@@ -102,6 +104,8 @@ def audit(
         unused = {"factors": factors, "roles": roles, "sets": sets, "score": score, "train": train, "split": split}
         for name in [name for name, value in (unused | {"activations": activations, "key": key}).items() if value]:
             raise BadInput(f"--{name} belongs to the audit of scores.", fix=f"leave out --{name} or --coverage-graph")
+        if gate != NO_GATE:
+            raise BadInput("A gate judges scores.", fix="leave out --coverage-graph, or the options of the gate")
         _audit_facts(table, graph, where, tables, seed, as_json=as_json)
         return
     names = {"factors": split_names(factors), "sets": split_names(sets), "scores": split_names(score)}
@@ -111,7 +115,9 @@ def audit(
     if report is not None:
         check_file(report, example="audit.html")
     check_folder(tables)
+    gate.check()
     from recombine.audit.audit import audit_cells, read
+    from recombine.audit.comparison.scored import scored_cells
 
     page, written = None, []
     with ProgressBar("reading the table") as on:
@@ -125,15 +131,21 @@ def audit(
         if tables is not None:
             on("writing the tables")
             written = write_tables(rc.audit.audit_tables(result, cells), tables)
+        scored = scored_cells(cells, Path(table).name)
+        checks, comparison = gate.judge(result, scored, columns | {"train": train})
     if as_json:
-        print_json(result.record() | {"report": page, "tables": written})
+        files = {"report": page, "tables": written, "scored": scored.record()}
+        print_json(result.record() | files | gate_record(checks, comparison))
+        end_gate(checks)
         return
     from recombine.cli.audit_summary import summary
 
     out = console()
     for line in summary(result, width=out.width):
         out.print(line, highlight=False, soft_wrap=True)
+    say_gate(checks, comparison)
     say_written([*([] if page is None else [page]), *written])
+    end_gate(checks)
 
 
 def parse_roles(given: Sequence[str]) -> dict[str, tuple[str, ...]]:

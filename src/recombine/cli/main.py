@@ -31,7 +31,7 @@ COMMANDS = {
     "sweeps:resume": "Finish the studies and sweeps that were begun in a store.",
     "listing:ls": "List the runs of a store, or the components of a kind with one line each.",
     "listing:show": "Show a study, a run, a component's settings, or (`show config`) all settings of a run.",
-    "audit:audit": "Audit your own model by a table: does it recombine, which combinations fail, why, what to collect?",
+    "audit_commands:audit_app": "Audit your own model by a table: does it recombine, which combinations fail, why, what to collect?",
     "audit_images:audit_images": "Audit a text-to-image pipeline: what it fails to compose, and whether its blocks say so.",
     "plan:plan": "Plan which combinations to collect next, in the order in which they help most.",
     "listing:verdicts": "The verdicts of all studies in a store, corrected for their number.",

@@ -13,6 +13,7 @@ __getattr__, __dir__, __all__ = attach(__name__, __file__)
 
 if TYPE_CHECKING:
     from recombine.report.audit.page import render_audit as render_audit, write_audit as write_audit
+    from recombine.report.comparison import write_comparison as write_comparison
     from recombine.report.embers import write_embers as write_embers
     from recombine.report.html import (
         Report as Report,
@@ -21,3 +22,4 @@ if TYPE_CHECKING:
         write_report as write_report,
     )
     from recombine.report.images import write_images as write_images
+    from recombine.report.junit import write_junit as write_junit

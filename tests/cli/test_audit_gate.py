@@ -1,0 +1,61 @@
+"""`recombine audit compare` and the gate of `recombine audit`."""
+
+from __future__ import annotations
+
+import itertools
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+ASKED = ("--factors", "colour,shape", "--score", "success", "--split", "split=train")
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """An old and a new table; the new one has lost the colour r."""
+    for name, worse in (("old", ""), ("new", "r")):
+        rng = np.random.default_rng(0)
+        rows = [
+            (a, b, "train" if (ord(a) + ord(b)) % 3 else "test", int(rng.random() < (0.1 if a == worse else 0.9)))
+            for a, b in itertools.product("rgbc", "uvwx")
+            for _ in range(5)
+        ]
+        frame = pd.DataFrame(rows, columns=["colour", "shape", "split", "success"])
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    return tmp_path
+
+
+def test_compare(cli, tables):
+    answer = cli("audit", "compare", "old.csv", "new.csv", *ASKED, "--report", "compare.html")
+    assert answer.code == 0, answer.err
+    assert "Lost" in answer.out and "colour=r" in answer.out
+    assert "<html" in (tables / "compare.html").read_text(encoding="utf-8")
+    document = cli("audit", "compare", "old.csv", "new.csv", *ASKED, "--json").document
+    assert document["scores"][0]["lost"] and document["shared"] == 16
+
+
+def test_a_gate_fails_with_one_line_and_leaves_its_files(cli, tables):
+    (tables / "audit.json").write_text(cli("audit", "old.csv", *ASKED, "--json").out)
+    gate = ("--baseline", "audit.json", "--allow-drop", "0.02", "--fail-if", "lost.combinations > 0")
+    passed = cli("audit", "old.csv", *ASKED, *gate)
+    assert passed.code == 0, passed.err
+    failed = cli("audit", "new.csv", *ASKED, *gate, "--junit", "audit.xml", "--report", "audit.html")
+    assert failed.code == 1
+    assert failed.err.count("\n") == 1 and "The gate failed: " in failed.err and "lost.combinations is" in failed.err
+    assert (tables / "audit.html").exists()
+    root = ElementTree.parse(tables / "audit.xml").getroot()
+    assert int(root.attrib["failures"]) == len(root.findall(".//failure")) > 0
+    document = cli("audit", "new.csv", *ASKED, *gate, "--json").document
+    assert document["gate"]["passed"] is False
+
+
+def test_options_that_do_not_go_together(cli, tables):
+    for options in (
+        ("--allow-drop", "0.1"),
+        ("--baseline", "old.csv"),
+        ("--junit", "x.xml"),
+        ("--fail-if", "nonsense"),
+    ):
+        assert cli("audit", "old.csv", *ASKED, *options).code == 2

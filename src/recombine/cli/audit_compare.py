@@ -11,6 +11,8 @@ from recombine.cli.output import check_file, print_json, say, say_line, say_writ
 from recombine.progress import ProgressBar
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from recombine.audit.comparison.findings import ChangedCombination, Comparison, ScoreComparison
 
 SHOWN = 8
@@ -106,7 +108,7 @@ def _say_flips(score: ScoreComparison) -> None:
         say_line("")
 
 
-def _combinations(title: str, each: tuple[ChangedCombination, ...]) -> object:
+def _combinations(title: str, each: tuple[ChangedCombination, ...]) -> Table:
     from recombine._show import shorten
     from recombine.plain import plain
 

@@ -146,8 +146,8 @@ def facts(audit: Audit, score: ScoreFinding, comparison: Comparison | None = Non
     """All numbers that a condition can name."""
     known: Facts = {"overall": _ends(score.overall) | {"rows": score.rows, "combinations": audit.combinations}}
     for stratum in () if score.gap is None else score.gap.strata:
-        numbers = {"rows": stratum.rows, "combinations": stratum.combinations}
-        known[_underscored(stratum.name)] = _ends(stratum.score) | numbers
+        sizes: dict[str, float] = {"rows": stratum.rows, "combinations": stratum.combinations}
+        known[_underscored(stratum.name)] = _ends(stratum.score) | sizes
     if score.gap is not None:
         known |= {"gap": _ends(score.gap.raw), "adjusted_gap": _ends(score.gap.adjusted)}
     if score.lowest:
@@ -159,8 +159,8 @@ def facts(audit: Audit, score: ScoreFinding, comparison: Comparison | None = Non
         if changed.score == score.score:
             known["change"] = _ends(changed.overall.difference) | {"combinations": changed.overall.combinations}
             if changed.solved_at is not None:
-                flips = {"lost": {"combinations": len(changed.lost)}, "gained": {"combinations": len(changed.gained)}}
-                known |= flips
+                known["lost"] = {"combinations": len(changed.lost)}
+                known["gained"] = {"combinations": len(changed.gained)}
     return known
 
 

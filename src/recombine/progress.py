@@ -5,6 +5,7 @@ A terminal shows a bar, anything else a line now and then. Both go to standard e
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
@@ -200,5 +201,7 @@ def _rich_bar() -> Progress:
 
 
 def _write(text: str) -> None:
-    sys.stderr.write("\n".join(plain(line) for line in text.split("\n")) + "\n")
-    sys.stderr.flush()
+    # A closed pipe or a full disk behind standard error must not end the work that is reported.
+    with contextlib.suppress(OSError):
+        sys.stderr.write("\n".join(plain(line) for line in text.split("\n")) + "\n")
+        sys.stderr.flush()

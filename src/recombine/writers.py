@@ -14,8 +14,13 @@ from pathlib import Path
 
 @functools.cache
 def boot() -> str:
-    """A short anonymous name of this machine or container."""
+    """A short anonymous name of this machine and of its PID namespace.
+
+    Two containers may have one host name, one kernel and the same process numbers; their namespaces differ.
+    """
     parts = [platform.node()]
+    with contextlib.suppress(OSError):
+        parts.append(os.readlink("/proc/self/ns/pid"))
     for path in ("/proc/sys/kernel/random/boot_id", "/etc/machine-id"):
         with contextlib.suppress(OSError):
             parts.append(Path(path).read_text())
@@ -27,8 +32,8 @@ _MINE: set[str] = set()
 
 
 def own_name() -> str:
-    """A new name that contains the process and the machine."""
-    name = f"{os.getpid()}-{boot()}-{uuid.uuid4().hex[:8]}"
+    """A new name that contains the process, when it started, and the machine."""
+    name = f"{os.getpid()}-{boot()}-{_started(os.getpid())}z{uuid.uuid4().hex[:8]}"
     _MINE.add(name)
     return name
 
@@ -43,13 +48,22 @@ def abandoned(place: Path) -> bool:
 
     Files of other machines that share the folder are never abandoned, because their processes cannot be seen from here.
     """
-    writer = re.search(rf"(?:^|\.)((\d+)-{boot()}-[0-9a-z]+)", place.name)
+    writer = re.search(rf"(?:^|\.)((\d+)-{boot()}-(?:(\d+)z)?[0-9a-z]+)", place.name)
     if writer is None:
         return False
     if int(writer[2]) == os.getpid():
         # A restarted container uses the same process numbers again.
         return writer[1] not in _MINE
-    return not _alive(int(writer[2]))
+    # The number of a dead process may belong to another one by now, which started later.
+    return not _alive(int(writer[2])) or (writer[3] is not None and int(writer[3]) != _started(int(writer[2])))
+
+
+def _started(pid: int) -> int:
+    """When a process started, in ticks since the machine did; 0 where the system does not say."""
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    except (OSError, IndexError, ValueError):
+        return 0
 
 
 def _alive(pid: int) -> bool:

@@ -64,6 +64,8 @@ def run(
             documents.append(_shown(result, report, as_json))
     if as_json:
         print_json([*documents, *skipped] if every else documents[0])
+    expected = sum(document.get("runs_expected", 0) for document in documents)
+    check_complete([run_id for document in documents for run_id in document.get("missing", ())], expected)
     check_failed([run_id for document in documents for run_id in document.get("sweep", {}).get("failed", ())])
 
 
@@ -134,7 +136,16 @@ def _shown(result: StudyResult, report: Path | None, as_json: bool) -> dict[str,
     document = {"study": result.study.kind, "profile": result.profile, "verdicts": result.records}
     sweep = None if result.sweep is None else dataclasses.asdict(result.sweep)
     document |= {"overview": overview.to_dict("records"), "sweep": sweep, "store": str(result.store.path)}
+    document |= {"runs_expected": len(result.record["runs"]), "missing": list(result.missing)}
     return document | {"report": None if page is None else str(page), "problems": result.store.problems}
+
+
+def check_complete(missing: Sequence[str], expected: int) -> None:
+    """End with exit code 1 if runs are missing although the command ended."""
+    if missing:
+        fix = "were they removed meanwhile? `recombine resume` trains them again"
+        lost = f"{len(missing)} of {expected} runs are not in the store: {', '.join(missing[:5])}."
+        raise CheckFailed(lost, fix=fix)
 
 
 def check_failed(run_ids: Sequence[str]) -> None:

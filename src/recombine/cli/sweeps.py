@@ -12,7 +12,7 @@ from cyclopts import Parameter
 import recombine as rc
 from recombine.cli.options import DEFAULT_STORE, LOCAL, DryOption, EngineOptions, JsonOption, Overrides, StoreOption
 from recombine.cli.output import CheckFailed, answer, check_table, errors, message, print_json, say, table, write_table
-from recombine.cli.run import check_failed, existing_store, plan_document, what_is_left
+from recombine.cli.run import check_complete, check_failed, existing_store, plan_document, what_is_left
 from recombine.errors import BadInput, StoreError
 
 # Imported in the functions: `--help` does not load JAX.
@@ -61,11 +61,13 @@ def sweep(
     document = {"name": result.name, "cells": result.cells.to_dict("records")}
     document |= {"sweep": dataclasses.asdict(result.sweep), "store": str(store_path)}
     document |= {"out": None if out is None else str(out), "problems": store.problems}
+    document |= {"runs_expected": len(configs), "missing": result.missing}
     title = f"{result.name}: means over {read.replicates} replicates"
     rows, left = result.cells.itertuples(index=False), max(1, len(read.cells[0].labels))
     answer(as_json, document, table(title, list(result.cells.columns), rows, left=left))
     if out is not None and not as_json:
         say(f"runs: {out}")
+    check_complete(result.missing, len(configs))
     check_failed(result.sweep.failed)
 
 
@@ -94,9 +96,14 @@ def resume(
     Args:
         names: Studies and sweeps; by default all that are not done.
     """
+    from recombine.design.resume import wanted
+    from recombine.store.repair import mend
+
     engine = engines.make()
     rc.load_store(store_path)  # There must be one: nothing is resumed in a new folder.
     store = rc.Store(store_path, create=not dry_run)
+    if not dry_run:
+        mend(store, [run_id for request in wanted(store, names) for run_id in request["runs"]])
     tasks, strange = _tasks(store, names)
     left = [task for task in tasks if not task.complete]
     if not as_json:

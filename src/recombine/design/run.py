@@ -54,6 +54,11 @@ class StudyResult:
         return self.record["profile"]
 
     @functools.cached_property
+    def missing(self) -> tuple[str, ...]:
+        """The study's runs that the store does not have, sound. The verdicts rest on the others."""
+        return tuple(run_id for run_id in self.record["runs"] if self.store.status(run_id) is None)
+
+    @functools.cached_property
     def verdicts(self) -> pd.DataFrame:
         """One row per claim: name, role, answer, verdict, effect, interval, margin, number of replicates, statement."""
         import pandas as pd

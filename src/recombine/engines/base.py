@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from recombine.errors import BadInput
 from recombine.probes.base import Measurement
+from recombine.store.repair import mend
 from recombine.store.store import Store
 from recombine.training import Outcome, Progress, RunConfig
 from recombine.training.prepare import check_line
@@ -111,6 +112,8 @@ class Engine(abc.ABC):
     def run(self, store: Store, configs: Runs, measurements: Probes = (), progress: Progress | None = None) -> Sweep:
         """Make the store hold all these runs and measurements. Nothing is done twice. Parents are trained first, once.
 
+        First every byte of those that are there is checked: what can be rebuilt is rebuilt, the rest is made again.
+
         Args:
             store: Where results go.
             configs: The runs; repeated ones count once.
@@ -121,6 +124,7 @@ class Engine(abc.ABC):
             What was done. Runs that do not fit into memory raise `NotEnoughMemory` after the others are done.
         """
         unique = list({config.run_id: config for config in configs}.values())
+        mend(store, (config.run_id for config in unique))
         line = {run_id: parent for config in unique for run_id, parent in config.ancestors().items()}
         for config in (*unique, *line.values()):
             if config.parents or config.trains:

@@ -11,7 +11,6 @@ import functools
 import hashlib
 import io
 import json
-import os
 import shutil
 import tarfile
 import time
@@ -128,8 +127,6 @@ def _write(
         for name, content in _records(store, whole, set(run_ids)).items():
             _put(writer, written, name, content)
         _put(writer, {}, INDEX, json.dumps({"format": FORMAT, "files": written}).encode())
-    with open(part, "rb") as file:
-        os.fsync(file.fileno())
     return tuple(sorted(whole))
 
 

@@ -42,13 +42,45 @@ def explained(path: Path) -> Iterator[None]:
         raise StoreError(f"The store {path} cannot be written: {reason}.", fix=fix) from error
 
 
+def sync(path: Path) -> None:
+    """Wait until a file's bytes, or a folder's list of names, are on the disk."""
+    flags = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) if path.is_dir() else os.O_RDONLY
+    try:
+        handle = os.open(path, flags)
+    except PermissionError:
+        return  # Windows opens no folders; there the names are written with the files.
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        # Some network file systems cannot sync a folder.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP) or not path.is_dir():
+            raise
+    finally:
+        os.close(handle)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, and its parents, that survive a loss of power."""
+    if path.is_dir():
+        return
+    if not path.parent.exists():
+        make_folder(path.parent)
+    path.mkdir(exist_ok=True)
+    sync(path.parent)
+
+
 @contextlib.contextmanager
 def replacing(path: Path, temporary: Path | None = None) -> Iterator[Path]:
-    """A path to write to, which becomes `path` in one step. Until then it is in `temporary`, or beside `path`."""
+    """A path to write to, which becomes `path` in one step. Until then it is in `temporary`, or beside `path`.
+
+    After the block the file survives a loss of power: its bytes are on the disk before its name, and its name is too.
+    """
     part = part_of(path) if temporary is None else temporary_path(temporary)
     try:
         yield part
+        sync(part)
         os.replace(part, path)
+        sync(path.parent)
     finally:
         part.unlink(missing_ok=True)
 
@@ -57,8 +89,6 @@ def write_json(path: Path, value: Any, temporary: Path | None = None) -> None:
     """Write a JSON file atomically: a reader sees the old one or the new one. The half-written one is in `temporary`."""
     with replacing(path, temporary) as part, open(part, "w") as file:
         json.dump(value, file, indent=1, allow_nan=False)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def read_json(path: Path) -> Any:
@@ -131,19 +161,30 @@ def temporary_path(temporary: Path) -> Path:
 
 @contextlib.contextmanager
 def new_folder(temporary: Path, final: Path) -> Iterator[Path]:
-    """A folder to fill, which becomes `final` in one step. If another process was first, its folder stays."""
+    """A folder to fill, which becomes `final` in one step. If another process was first, its folder stays.
+
+    After the block it survives a loss of power: all of its files are on the disk before the folder has its name.
+    """
     folder = temporary_path(temporary)
     folder.mkdir()
     try:
         yield folder
-        final.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(final.parent)
+        _sync_tree(folder)
         try:
             os.rename(folder, final)
+            sync(final.parent)
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sync_tree(folder: Path) -> None:
+    for path in folder.iterdir():
+        _sync_tree(path) if path.is_dir() else sync(path)
+    sync(folder)
 
 
 def check_writable(folder: Path) -> None:
@@ -194,7 +235,7 @@ ASIDE, NOTE = "set-aside", ".note.json"
 def set_aside(store: Path, damaged: Path, name: str, why: str) -> Path:
     """Move a file or folder to `set-aside/` under a new name, with a note that says why."""
     folder = store / ASIDE
-    folder.mkdir(exist_ok=True)
+    make_folder(folder)
     place = folder / f"{name}-{uuid.uuid4().hex[:8]}"
     while os.path.lexists(place):
         place = folder / f"{name}-{uuid.uuid4().hex}"
@@ -204,6 +245,8 @@ def set_aside(store: Path, damaged: Path, name: str, why: str) -> Path:
     write_json(note, {"what": what, "when": now(), "why": why}, store / "temporary")
     try:
         os.rename(damaged, place)
+        sync(folder)
+        sync(damaged.parent)
     except FileNotFoundError:
         note.unlink(missing_ok=True)  # It did not exist, or another process moved it.
     return place

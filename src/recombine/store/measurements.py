@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 
 from recombine.errors import StoreError
 from recombine.probes.base import Measured, Measurement
-from recombine.store.files import read_record, replacing, sealed, sha256_of, size_of, write_json
-from recombine.store.provenance import provenance
+from recombine.store.files import make_folder, read_record, replacing, sealed, sha256_of, size_of
+from recombine.store.provenance import precise_now, provenance
 
 
 def read_measurement(folder: Path, name: str) -> dict[str, Any] | None:
@@ -50,32 +50,46 @@ def check_table(folder: Path, name: str, record: dict[str, Any]) -> None:
 
 
 def names_of(folder: Path, chosen: Sequence[Measurement] | None) -> list[str]:
-    """The names of the measurements in a folder (all, or the chosen ones), oldest first."""
+    """The names of the measurements in a folder, all or the chosen ones."""
     wanted = None if chosen is None else {measurement.name for measurement in chosen}
-    found = [path for path in folder.glob("*.json") if wanted is None or path.stem in wanted]
-    times: dict[str, int] = {}
-    for path in found:
-        with contextlib.suppress(OSError):  # Another process may move a damaged one away.
-            times[path.stem] = path.stat().st_mtime_ns
-    return sorted(times, key=lambda name: (times[name], name))
+    return sorted(path.stem for path in folder.glob("*.json") if wanted is None or path.stem in wanted)
+
+
+def oldest_first(records: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Sort records of measurements by the time that each one states, then by name.
+
+    The time of a file is not used: a copy or a restored backup changes it.
+    """
+
+    def when(name: str) -> tuple[str, str]:
+        origin = records[name].get("provenance")
+        return str(origin.get("time", "") if isinstance(origin, dict) else ""), name
+
+    return {name: records[name] for name in sorted(records, key=when)}
 
 
 def write_measurement(folder: Path, measurement: Measurement, measured: Measured, temporary: Path) -> None:
-    """Write the table, then the record. Half-written files are in `temporary`."""
-    folder.mkdir(exist_ok=True)
+    """Write the table, then the record. Half-written files are in `temporary`.
+
+    The record is in `temporary` until the table is in place: a table without a record, of which no process holds one
+    there, was left by a process that died.
+    """
+    make_folder(folder)
     place = folder / f"{measurement.name}.parquet"
-    with replacing(place, temporary) as part:
-        pq.write_table(pa.table(measured.columns), part, compression="zstd")
-        size, digest = part.stat().st_size, sha256_of(part)
-    record = {
-        "measurement": measurement.model_dump(mode="json"),
-        "version": measurement.version,
-        "summary": measured.summary,
-        # Shows a truncated table without reading it.
-        "bytes": size,
-        "sha256": digest,
-        "provenance": provenance(),
-    }
-    if measured.refused:
-        record["refused"] = measured.refused
-    write_json(place.with_suffix(".json"), sealed(record), temporary)
+    with replacing(place.with_suffix(".json"), temporary) as part:
+        part.touch()
+        with replacing(place, temporary) as table:
+            pq.write_table(pa.table(measured.columns), table, compression="zstd")
+            size, digest = table.stat().st_size, sha256_of(table)
+        record = {
+            "measurement": measurement.model_dump(mode="json"),
+            "version": measurement.version,
+            "summary": measured.summary,
+            # Shows a truncated table without reading it.
+            "bytes": size,
+            "sha256": digest,
+            "provenance": provenance() | {"time": precise_now()},
+        }
+        if measured.refused:
+            record["refused"] = measured.refused
+        part.write_text(json.dumps(sealed(record), indent=1, allow_nan=False))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,16 @@ from safetensors.numpy import load_file
 from recombine.errors import BadInput, StoreError
 from recombine.progress import StepCallback, no_progress
 from recombine.store.archive import files_of
-from recombine.store.files import SEAL, explained, new_folder, read_record, replacing, set_aside, write_json
+from recombine.store.files import (
+    SEAL,
+    explained,
+    make_folder,
+    new_folder,
+    read_record,
+    replacing,
+    set_aside,
+    write_json,
+)
 from recombine.store.manifest import WEIGHTS
 from recombine.store.measurements import names_of
 from recombine.store.packed import unpacked
@@ -100,12 +108,10 @@ def _take_run(store: Store, other: Store, run_id: str, merged: Merged) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a file with its time, which orders measurements, and wait until it is on the disk."""
+    """Copy a file with its time."""
     target.parent.mkdir(exist_ok=True)
     shutil.copyfile(source, target)
     shutil.copystat(source, target)
-    with open(target, "rb") as file:
-        os.fsync(file.fileno())
 
 
 def _difference(store: Store, other: Store, run_id: str) -> str | None:
@@ -139,7 +145,7 @@ def _take_measurements(store: Store, other: Store, run_id: str) -> int:
     for name in names_of(there, None):
         if other.measurement(run_id, name) is None or store.measurement(run_id, name) is not None:
             continue
-        here.mkdir(exist_ok=True)
+        make_folder(here)
         for damaged in here.glob(f"{name}.*"):
             set_aside(store.path, damaged, f"{run_id}-{damaged.name}", "The measurement is damaged.")
         for file in (f"{name}.parquet", f"{name}.json"):
@@ -159,7 +165,7 @@ def _take_records(store: Store, other: Store, folder: str, merged: Merged) -> No
             other.report(str(error))
             continue
         if known is None:
-            target.parent.mkdir(exist_ok=True)
+            make_folder(target.parent)
             write_json(target, record, store.path / "temporary")
             merged.records.append(path.stem)
         elif _meaning(record) != _meaning(known):

@@ -99,7 +99,7 @@ def unpacked(path: Path, temporary: Path, step: StepCallback = no_progress) -> I
         except UNREADABLE as error:
             raise BadInput(f"The archive {path} cannot be read: {error}.", fix="copy it again") from error
         for name, entry in index.items():
-            if entry["mtime_ns"] is not None:  # Measurements are ordered by time.
+            if entry["mtime_ns"] is not None:
                 os.utime(folder / name, ns=(entry["mtime_ns"], entry["mtime_ns"]))
         yield folder
     finally:

@@ -60,6 +60,11 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
+def precise_now() -> str:
+    """The time, in UTC, to the microsecond: it orders measurements."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
+
+
 def provenance() -> dict[str, Any]:
     """Time, versions and machine."""
     return {"time": now(), "versions": versions(), "machine": machine()}

@@ -15,7 +15,7 @@ from typing import Any
 
 from recombine.errors import BadInput, MissingPackage, StoreError
 from recombine.probes.base import Measured, Measurement
-from recombine.store.files import new_folder, read_json, replacing, size_of
+from recombine.store.files import make_folder, new_folder, read_json, replacing, size_of
 from recombine.store.manifest import MANIFEST
 from recombine.store.store import Store
 from recombine.training.outcome import Outcome
@@ -132,7 +132,7 @@ class Remote:
         for record in sorted(self._names(run_id, MEASUREMENTS)):
             if not record.endswith(".json") or _whole(folder / record):
                 continue
-            folder.mkdir(exist_ok=True)
+            make_folder(folder)
             for name in (f"{record.removesuffix('.json')}.parquet", record):
                 with replacing(folder / name, store.path / "temporary") as part:
                     self._files.get_file(self._place(run_id, MEASUREMENTS, name), str(part))

@@ -6,7 +6,7 @@ The next sweep makes lost runs again: runs follow from their configurations, and
 from __future__ import annotations
 
 import dataclasses
-import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,7 @@ from recombine.store.measurements import check_table, read_measurement
 from recombine.store.store import MARKER, Store, check_marker, is_store, is_study, write_marker
 from recombine.store.stored_run import StoredRun
 from recombine.training.checkpoint import read_arrays
-
-SETTLED_SECONDS = 600.0
-"""A table without a record for longer than this was left by a process that died."""
+from recombine.writers import abandoned
 
 RECORDS = ("studies", "requests", "tags")
 """Folders of records, one JSON file each."""
@@ -62,7 +60,7 @@ class Examination:
             runs = sorted(entry for entry in (self.path / "runs").glob("*") if entry.is_dir())
             for index, run in enumerate(runs):
                 self._step(index, len(runs))
-                self.runs += self._run(run)
+                self.runs += self.check_run(run)
             self._step(len(runs), len(runs))
             for name in RECORDS:
                 for path in sorted((self.path / name).glob("*.json")):
@@ -98,7 +96,7 @@ class Examination:
 
     # Runs
 
-    def _run(self, folder: Path) -> bool:
+    def check_run(self, folder: Path) -> bool:
         """Check a run; returns whether it is sound now."""
         try:
             manifest = read_manifest(folder)
@@ -178,8 +176,13 @@ class Examination:
                     set_aside(self.path, damaged, f"{run.name}-{damaged.name}", error.message)
                 self._note(place, error.message, "set aside; the run is kept")
         for table in sorted(folder.glob("*.parquet")):
-            if not table.with_suffix(".json").exists() and _settled(table):
+            if not table.with_suffix(".json").exists() and not self._being_written():
                 self._set_aside(table, "a table without its record", name=f"{run.name}-{table.name}")
+
+    def _being_written(self) -> bool:
+        """Whether a process may be writing: it keeps a record in `temporary/` until the table is in place."""
+        folder = self.path / "temporary"
+        return folder.is_dir() and any(not abandoned(entry) for entry in folder.iterdir())
 
     # The rest
 
@@ -197,8 +200,23 @@ class Examination:
                 self._set_aside(path, error.message, name=f"checkpoint-{path.name}")
 
 
-def _settled(path: Path) -> bool:
-    try:
-        return time.time() - path.stat().st_mtime > SETTLED_SECONDS
-    except OSError:
-        return False
+def mend(store: Store, run_ids: Iterable[str]) -> list[Finding]:
+    """Read every byte of these runs and repair what can be repaired, before a sweep trains and a verdict reads them.
+
+    What cannot be repaired is set aside, so that the sweep makes it again. Everything is reported to the store.
+
+    Args:
+        store: The store, open for writing.
+        run_ids: The runs; those that do not exist are skipped.
+
+    Returns:
+        The problems that were found.
+    """
+    examination = Examination(store.path)
+    with explained(store.path):
+        for run_id in dict.fromkeys(run_ids):
+            if store.folder(run_id).is_dir():
+                examination.check_run(store.folder(run_id))
+    for finding in examination.findings:
+        store.report(f"{finding.place}: {finding.problem}: {finding.done}.")
+    return examination.findings

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from recombine.errors import BadInput, did_you_mean
 from recombine.overrides import split
 from recombine.progress import StepCallback, no_progress
-from recombine.store.files import explained, temporary_path
+from recombine.store.files import explained, sync, temporary_path
 from recombine.store.requests import Request, requests, runs_with_parents
 from recombine.store.store import Store, is_study
 from recombine.store.tables import settings_of
@@ -145,6 +145,7 @@ def remove(store: Store, run_ids: Sequence[str], step: StepCallback = no_progres
                 os.rename(store.folder(run_id), doomed)
             except FileNotFoundError:
                 continue  # Another process deleted it.
+            sync(store.folder(run_id).parent)  # Before its files go: a loss of power must not leave half a run.
             removed.append(run_id)
             shutil.rmtree(doomed, ignore_errors=True)
     step(len(run_ids), len(run_ids))

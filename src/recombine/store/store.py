@@ -26,7 +26,7 @@ from recombine.errors import BadInput, StoreError, did_you_mean
 from recombine.probes.base import Measured, Measurement
 from recombine.store import files, tables
 from recombine.store.manifest import FORMAT, MANIFEST, read_manifest, write_run, wrong_lengths
-from recombine.store.measurements import names_of, read_measurement, write_measurement
+from recombine.store.measurements import names_of, oldest_first, read_measurement, write_measurement
 from recombine.store.stored_run import StoredRun
 from recombine.training import Outcome, RunConfig
 
@@ -97,7 +97,7 @@ class Store:
         return _html.card(f"Store {self.path}", _html.table(("", ""), self._facts()))
 
     def _create(self) -> None:
-        self.path.mkdir(parents=True, exist_ok=True)
+        files.make_folder(self.path)
         # Another process may create the store now: its temporary files begin with the marker's name.
         foreign = [entry.name for entry in self.path.iterdir() if not entry.name.startswith(MARKER)]
         if foreign and not (self.path / MARKER).exists():
@@ -233,8 +233,9 @@ class Store:
     def measured(self, run_id: str, chosen: Sequence[Measurement] | None = None) -> list[tuple[Path, dict[str, Any]]]:
         """The tables and records of a run's sound measurements, all or the chosen ones, oldest first."""
         folder = self._measurements(run_id)
-        records = {name: self.measurement(run_id, name) for name in names_of(folder, chosen)}
-        return [(folder / f"{name}.parquet", record) for name, record in records.items() if record is not None]
+        found = ((name, self.measurement(run_id, name)) for name in names_of(folder, chosen))
+        records = oldest_first({name: record for name, record in found if record is not None})
+        return [(folder / f"{name}.parquet", record) for name, record in records.items()]
 
     def add_measurement(self, run_id: str, measurement: Measurement, measured: Measured) -> None:
         """Store a measurement of a run. The run itself does not change."""
@@ -267,7 +268,7 @@ class Store:
     def write_record(self, folder: str, name: str, record: dict[str, Any]) -> None:
         """Write a record, with its hash, in one step."""
         with files.explained(self.path):
-            (self.path / folder).mkdir(exist_ok=True)
+            files.make_folder(self.path / folder)
             files.write_json(self.path / folder / f"{name}.json", files.sealed(record), self.path / "temporary")
 
     def records(self, folder: str, what: str, sound: files.Sound) -> dict[Path, dict[str, Any]]:

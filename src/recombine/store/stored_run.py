@@ -16,7 +16,7 @@ from recombine.errors import StoreError
 from recombine.models.base import Network
 from recombine.probes.base import Measured, Measurement
 from recombine.store.manifest import read_manifest
-from recombine.store.measurements import names_of, read_measurement
+from recombine.store.measurements import names_of, oldest_first, read_measurement
 from recombine.training import RunConfig, Setting
 from recombine.training.checkpoint import load_tree
 from recombine.training.outcome import setting_rows
@@ -89,10 +89,14 @@ class StoredRun:
     def _scores(self) -> dict[str, Any]:
         """The scores of the stored measurements."""
         folder = self.folder / "measurements"
-        scores: dict[str, Any] = {}
+        records: dict[str, dict[str, Any]] = {}
         for name in names_of(folder, None):
             with contextlib.suppress(StoreError):
-                scores |= (read_measurement(folder, name) or {"summary": {}})["summary"]
+                if (record := read_measurement(folder, name)) is not None:
+                    records[name] = record
+        scores: dict[str, Any] = {}
+        for record in oldest_first(records).values():
+            scores |= record["summary"]
         headline = [f"{self.config.family.metric}_{region}" for region in ("in", "held_out")]
         return {name: scores[name] for name in headline if isinstance(scores.get(name), float)}
 

@@ -5,13 +5,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from recombine.errors import BadInput, did_you_mean
-from recombine.store.files import explained, read_record
+from recombine.store.files import explained, make_folder, read_record
 from recombine.store.store import Store
+
+try:
+    import fcntl
+except ImportError:  # Windows.
+    fcntl = None
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """The names that tags can have, as they are names of files."""
@@ -40,21 +47,42 @@ def add_tag(store: Store, name: str, run_ids: Iterable[str]) -> list[str]:
     if not NAME.fullmatch(name):
         raise BadInput(f"{name!r} cannot be a tag.", fix="use up to 100 letters, digits, dots, dashes and underscores")
     path = store.path / "tags" / f"{name}.json"
-    # A damaged record is an error: overwriting it would lose its runs.
-    held = read_record(path, "a tag", _sound)["runs"] if path.exists() else []
-    new = [run_id for run_id in dict.fromkeys(run_ids) if run_id not in held]
-    if new:
-        _write(store, name, [*held, *new])
+    with _locked(store):
+        # A damaged record is an error: overwriting it would lose its runs.
+        held = read_record(path, "a tag", _sound)["runs"] if path.exists() else []
+        new = [run_id for run_id in dict.fromkeys(run_ids) if run_id not in held]
+        if new:
+            _write(store, name, [*held, *new])
     return new
 
 
 def drop_tag(store: Store, name: str, run_ids: Collection[str] | None = None) -> list[str]:
     """Remove a tag from runs, or from all; returns those that had it. A tag without runs is deleted."""
-    held = tagged(store, name)
-    untagged = [run_id for run_id in held if run_ids is None or run_id in run_ids]
-    if untagged:
-        _write(store, name, [run_id for run_id in held if run_id not in untagged])
+    with _locked(store):
+        held = tagged(store, name)
+        untagged = [run_id for run_id in held if run_ids is None or run_id in run_ids]
+        if untagged:
+            _write(store, name, [run_id for run_id in held if run_id not in untagged])
     return untagged
+
+
+@contextlib.contextmanager
+def _locked(store: Store) -> Iterator[None]:
+    """Hold the folder of tags: a tag is read, changed and written, and two processes may do so at once.
+
+    The lock dies with its process. Where the system has none, the later of two writers wins.
+    """
+    with explained(store.path):
+        make_folder(store.path / "tags")
+        if fcntl is None:
+            yield
+            return
+        handle = os.open(store.path / "tags", os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _write(store: Store, name: str, run_ids: Sequence[str]) -> None:

@@ -34,6 +34,8 @@ class SweepResult:
     """One row per run: its labels, its configuration, how it ended, its summary numbers."""
     cells: pd.DataFrame
     """One row per cell: means over the replicates."""
+    missing: tuple[str, ...] = ()
+    """Runs that the store does not have, sound, although the sweep ended: somebody removed them meanwhile."""
 
     def __repr__(self) -> str:
         return f"sweep {self.name}: {len(self.runs)} runs in {len(self.cells)} cells\n{self.cells.head(20)}"
@@ -71,7 +73,8 @@ def run_sweep(
     remember(store, request)
     done = engine.run(store, [config for config, _ in labelled], sweep.measurements(), progress)
     runs = runs_table(sweep, store)
-    return SweepResult(request["name"], done, runs, cells_table(sweep, runs))
+    missing = tuple(run_id for run_id in request["runs"] if store.status(run_id) is None)
+    return SweepResult(request["name"], done, runs, cells_table(sweep, runs), missing)
 
 
 def runs_table(sweep: SweepFile, store: Store) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from recombine.errors import BadInput, StoreError
 from recombine.probes.base import Measured
 from recombine.probes.scores import Scores
+from recombine.store.files import sealed
 from recombine.store.merge import merge
 from recombine.store.requests import remember, requests
 from recombine.store.store import Store
@@ -36,7 +37,11 @@ def runs(tmp_path_factory, ended, small):
 def measured(store, run_id, number):
     """The measurement of this number, made at a time of its own."""
     store.add_measurement(run_id, PROBES[number], Measured({"r2_in": float(number)}, {"a": [number]}))
-    for path in (store.folder(run_id) / "measurements").glob(f"{PROBES[number].name}.*"):
+    folder = store.folder(run_id) / "measurements"
+    record = json.loads((folder / f"{PROBES[number].name}.json").read_text())
+    record["provenance"]["time"] = f"2030-01-01T00:00:0{number}+00:00"
+    (folder / f"{PROBES[number].name}.json").write_text(json.dumps(sealed(record)))
+    for path in folder.glob(f"{PROBES[number].name}.*"):
         os.utime(path, ns=(10**18 + number, 10**18 + number))
 
 

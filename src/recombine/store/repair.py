@@ -176,7 +176,7 @@ class Examination:
                     set_aside(self.path, damaged, f"{run.name}-{damaged.name}", error.message)
                 self._note(place, error.message, "set aside; the run is kept")
         for table in sorted(folder.glob("*.parquet")):
-            if not table.with_suffix(".json").exists() and not self._being_written():
+            if not self._being_written() and not table.with_suffix(".json").exists():
                 self._set_aside(table, "a table without its record", name=f"{run.name}-{table.name}")
 
     def _being_written(self) -> bool:

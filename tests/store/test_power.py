@@ -6,7 +6,6 @@ were when the file was last synced, the names in a folder as they were when the 
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import subprocess
 import sys
@@ -184,17 +183,18 @@ def test_writers_of_two_pid_namespaces_are_told_apart(tmp_path):
     assert not abandoned(tmp_path / answer.stdout.strip())
 
 
-def _tag(path: str, name: str) -> None:
-    store = Store(path, create=False)
-    for number in range(20):
-        add_tag(store, "best", [f"{name}-{number}"])
+TAGGING = """
+import sys
+from recombine.store.store import Store
+from recombine.store.tags import add_tag
+
+store = Store(sys.argv[1], create=False)
+for number in range(20):
+    add_tag(store, "best", [f"{sys.argv[2]}-{number}"])
+"""
 
 
 def test_processes_that_tag_at_once_lose_no_tag(store):
-    context = multiprocessing.get_context("spawn")
-    processes = [context.Process(target=_tag, args=(str(store.path), name)) for name in "ab"]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
+    processes = [subprocess.Popen([sys.executable, "-c", TAGGING, store.path, name]) for name in "ab"]
+    assert [process.wait() for process in processes] == [0, 0]
     assert len(tagged(store, "best")) == 40

@@ -52,7 +52,7 @@ class Fractured(Study):
             "replicates": 2,
         },
         "demo": {"replicates": 4},
-        "laptop": {"first_seed": 4000},
+        "laptop": {"first_seed": 5000, "replicates": 24},
         "paper": {"base": drawing(64, 1000, generations=600, depth=16, width=24, hidden=18), "steps": 100_000},
     }
     shown: ClassVar[tuple[str, ...]] = ("mse", "sweep_asymmetry", "parity_purity", "distinct_maps", "neurons", "left")

@@ -153,8 +153,8 @@ def facts(audit: Audit, score: ScoreFinding, comparison: Comparison | None = Non
     if score.lowest:
         known["lowest"] = {"score": score.lowest[0].score, "rows": score.lowest[0].rows}
     if (support := audit.support) is not None:
-        numbers = {"unmet": support.unmet_count, "unseen": len(support.unseen), "combinations": support.size}
-        known["coverage"] = {"pairs": support.pair_coverage, "groups": len(support.groups)} | numbers
+        counts: dict[str, float] = {"unmet": support.unmet_count, "unseen": len(support.unseen), "combinations": support.size}
+        known["coverage"] = {"pairs": support.pair_coverage, "groups": len(support.groups), **counts}
     for changed in () if comparison is None else comparison.scores:
         if changed.score == score.score:
             known["change"] = _ends(changed.overall.difference) | {"combinations": changed.overall.combinations}

@@ -153,7 +153,11 @@ def facts(audit: Audit, score: ScoreFinding, comparison: Comparison | None = Non
     if score.lowest:
         known["lowest"] = {"score": score.lowest[0].score, "rows": score.lowest[0].rows}
     if (support := audit.support) is not None:
-        counts: dict[str, float] = {"unmet": support.unmet_count, "unseen": len(support.unseen), "combinations": support.size}
+        counts: dict[str, float] = {
+            "unmet": support.unmet_count,
+            "unseen": len(support.unseen),
+            "combinations": support.size,
+        }
         known["coverage"] = {"pairs": support.pair_coverage, "groups": len(support.groups), **counts}
     for changed in () if comparison is None else comparison.scores:
         if changed.score == score.score:

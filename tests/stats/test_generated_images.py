@@ -20,6 +20,7 @@ from recombine.stats.generated_images import (
     joint_success,
     loss_of_unmet_pairs,
     near_minus_far,
+    rank_over_models_and_concepts,
     rank_over_runs,
     rank_within_runs,
     success_rates,
@@ -154,6 +155,26 @@ def test_runs_are_related_within_their_arm(linked: Arms):
     """Tukey's pseudo-values of a planted relation, also with covariates that have nothing to do with it."""
     assert rank_over_runs(*linked.values()).mean() > 0.8
     assert rank_over_runs(*linked.values(), covariates=COVARIATES).mean() > 0.8
+
+
+def test_models_and_concepts_are_points_of_one_correlation(linked: Arms):
+    """The pseudo-values average to scipy's correlation over all points, less its bias; a planted relation is found."""
+    one = {name: linked[name] for name in ("complete", "missing")}
+    points = []
+    for tables in one.values():
+        decoded = tables["concepts"][
+            (tables["concepts"]["network"] == "trained") & (tables["concepts"]["use"] == "chosen")
+        ]
+        for (replicate, factor), rows in decoded[decoded["combination"] != ""].groupby(["replicate", "factor"]):
+            images = tables["scores"][
+                (tables["scores"]["replicate"] == replicate) & (tables["scores"]["region"] == "held_out")
+            ]
+            points.append((replicate, rows["r2"].mean(), images.groupby("combination")[f"hit_{factor}"].mean().mean()))
+    frame = pd.DataFrame(points, columns=["replicate", "x", "y"])
+    whole = spearmanr(frame["x"], frame["y"]).statistic
+    without = [spearmanr(*frame[frame["replicate"] != seed][["x", "y"]].to_numpy().T).statistic for seed in SEEDS]
+    expected = [len(SEEDS) * whole - (len(SEEDS) - 1) * value for value in without]
+    np.testing.assert_allclose(rank_over_models_and_concepts(*one.values()), expected)
 
 
 def test_near_minus_far_is_a_difference_of_means(linked: Arms):

@@ -81,7 +81,7 @@ def test_the_laptop_has_twelve_replicates_of_every_cell(laptop):
     assert all(len(arm.seeds) == 12 for arm in arms.values())
     for memory in (arms["composer"], arms["memoriser"]):
         assert len(memory.cells) == len(laptop.numbers) * len(laptop.widths)
-    assert len(arms["trained"].cells) == 1
+    assert len(arms["trained"].cells) == len(laptop.training_steps)
     built = {(cell.labels["knots"], cell.labels["modules"]) for cell in arms["constructed"].cells}
     assert {(laptop.fixed, modules) for modules in laptop.modules} <= built
     assert {(knots, laptop.base.space.width) for knots in (*laptop.knots, laptop.same_size)} <= built
@@ -166,6 +166,7 @@ def test_effects_are_computed_as_stated(laptop, tables, effects, judged):
         "falls-with-the-square": -2.0,
         "flat-in-modules": 0.0,
         "training-fits": 0.9,
+        "short-training-falls-short": 1.0,
         "training-falls-short": 1.0,
         "training-falls-short-at-worst": 2.0,
         "memory-is-learned": 0.8 + 0.1 * math.log2(widest),

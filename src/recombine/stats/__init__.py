@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         joint_success as joint_success,
         loss_of_unmet_pairs as loss_of_unmet_pairs,
         near_minus_far as near_minus_far,
+        rank_over_models_and_concepts as rank_over_models_and_concepts,
         rank_over_runs as rank_over_runs,
         success_rates as success_rates,
     )

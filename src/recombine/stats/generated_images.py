@@ -206,6 +206,30 @@ def rank_over_runs(*tables: Frames, covariates: Sequence[str] = ()) -> pd.Series
     return pd.Series(values, index=seeds, dtype=float)
 
 
+def rank_over_models_and_concepts(*tables: Frames) -> pd.Series:
+    """The rank correlation of decodability and success over models and concepts: the analysis of the literature.
+
+    A model is a run, and a concept is a factor. Each pair of them has the mean R2 of the probe of this factor and the share of
+    images with this factor right, over held-out combinations. Differences between models and between factors both count. It
+    takes all replicates together, so the numbers are pseudo-values (see `jackknife`).
+
+    Args:
+        *tables: The tables of each arm, with `scores` and `concepts`.
+    """
+    keys = [*RUN, "factor"]
+    rates = success_rates(*tables)
+    rights = [name for name in rates.columns if name.startswith("right ")]
+    table = rates.drop(columns="success").melt(RUN, rights, var_name="factor", value_name="success").dropna()
+    table["factor"] = table["factor"].astype(str).str.removeprefix("right ")
+    right = table.groupby(keys)["success"].mean().reset_index()
+    decoded = _readings(tables).groupby(keys)["decodability"].mean().reset_index()
+    points = _merged(right, decoded, keys).dropna()
+    seeds = sorted(points["replicate"].unique())
+    rows = len(points[["arm", "factor"]].drop_duplicates())
+    values = jackknife(points, lambda some: _rank(some, "decodability", "success", ()), seeds, rows=rows)
+    return pd.Series(values, index=seeds, dtype=float)
+
+
 def near_minus_far(*tables: Frames) -> pd.Series:
     """Success on held-out combinations one step from the training combinations minus that farther away."""
     table = combination_table(*tables)

@@ -1,8 +1,9 @@
-"""Draws recorded main claims at random, runs their studies again with fresh seeds, and counts the answers that come out again.
+"""Draws recorded main claims at random, decides them again with fresh seeds, and counts the answers that come out again.
 
     python docs/results/replicate.py --number 10 --draw 0 --first-seed 20000 --store replication
 
-The runs stay in the store, so a stopped command goes on where it was. The table goes to docs/results/replication.md.
+Only the arms are run that the main claims of a study, and what they need, are about. The runs stay in the store, so a stopped
+command goes on where it was. The table goes to docs/results/replication.md, row by row.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ import random
 from pathlib import Path
 from typing import Any
 
-import recombine as rc
 from recombine.component import find
 from recombine.engines.local import LocalEngine
+from recombine.stats.verdicts import settle
 from recombine.store.store import Store
 
 HERE = Path(__file__).parent
@@ -31,13 +32,20 @@ def main_claims(results: Path) -> list[Record]:
     return claims
 
 
-def again(recorded: Record, store: Path, first_seed: int) -> Record:
-    """The verdict on the same claim with other seeds, at the recorded profile."""
+def again(recorded: Record, main: list[str], store: Path, first_seed: int) -> Record:
+    """The verdict on a claim with other seeds, at the recorded profile.
+
+    Args:
+        recorded: The claim as it was recorded.
+        main: The main claims of its study. They are settled together, as they were recorded.
+        store: The folder of the store.
+        first_seed: The seed of the first replicate.
+    """
     study = find("studies", recorded["study"]).profile(recorded["profile"]).replace(first_seed=first_seed)
-    result = rc.design.run_study(
-        study, recorded["profile"], Store(store), LocalEngine(), overrides=[f"first_seed={first_seed}"]
-    )
-    return next(record for record in result.records if record["claim"] == recorded["claim"])
+    design, opened = study.design.for_claims(*main), Store(store)
+    LocalEngine().run(opened, [config for config, _ in design.runs], design.measurements)
+    verdicts = settle([effect.judge() for effect in design.effects(design.tables(opened))])
+    return next(verdict.record() for verdict in verdicts if verdict.claim.name == recorded["claim"])
 
 
 def row(recorded: Record, fresh: Record) -> list[str]:
@@ -47,9 +55,26 @@ def row(recorded: Record, fresh: Record) -> list[str]:
         low, high = record["interval"]
         return "no interval" if low is None else f"{record['effect']:.3f} [{low:.3f}, {high:.3f}]"
 
-    same = "yes" if recorded["answer"] == fresh["answer"] else "**no**"
+    agrees = "yes" if recorded["answer"] == fresh["answer"] else "**no**"
     name = f"[{recorded['study']}]({recorded['study']}/): `{recorded['claim']}`"
-    return [name, recorded["answer"], effect(recorded), fresh["answer"], effect(fresh), same]
+    return [name, recorded["answer"], effect(recorded), fresh["answer"], effect(fresh), agrees]
+
+
+def same(rows: list[list[str]]) -> int:
+    """The number of rows in which both answers are equal."""
+    return sum(cells[-1] == "yes" for cells in rows)
+
+
+def page(rows: list[list[str]], drawn: int, claims: int, draw: int, first_seed: int) -> str:
+    """The page in Markdown."""
+    head = ["main claim", "recorded", "effect [95 % interval]", "again", "effect [95 % interval]", "the same answer?"]
+    table = "\n".join("| " + " | ".join(cells) + " |" for cells in [head, ["---"] * len(head), *rows])
+    left = "" if len(rows) == drawn else f" {drawn - len(rows)} of them are still to run."
+    return (
+        f"# Main claims again, with fresh seeds\n\n"
+        f"{drawn} of {claims} recorded main claims were drawn at random (draw {draw}). They were decided again with the replicates "
+        f"{first_seed} and up.{left} **{same(rows)} of {len(rows)}** answers came out again. `make replicate` does it.\n\n{table}\n"
+    )
 
 
 def main() -> None:
@@ -64,20 +89,14 @@ def main() -> None:
     given = parser.parse_args()
     claims = main_claims(given.results)
     drawn = random.Random(given.draw).sample(claims, min(given.number, len(claims)))
-    rows = []
+    rows: list[list[str]] = []
     for recorded in drawn:
-        rows.append(row(recorded, again(recorded, given.store, given.first_seed)))
+        main = [claim["claim"] for claim in claims if claim["study"] == recorded["study"]]
+        rows.append(row(recorded, again(recorded, main, given.store, given.first_seed)))
         print(*rows[-1], sep=" | ", flush=True)
-    same = sum(cells[-1] == "yes" for cells in rows)
-    head = ["main claim", "recorded", "effect [95 % interval]", "again", "effect [95 % interval]", "the same answer?"]
-    table = "\n".join("| " + " | ".join(cells) + " |" for cells in [head, ["---"] * len(head), *rows])
-    given.out.write_text(
-        f"# Main claims again, with fresh seeds\n\n"
-        f"{len(rows)} of {len(claims)} recorded main claims were drawn at random (draw {given.draw}). Their studies ran again with the "
-        f"replicates {given.first_seed} and up. **{same} of {len(rows)}** answers came out again. `make replicate` does it.\n\n{table}\n",
-        encoding="utf-8",
-    )
-    print(f"{same} of {len(rows)} answers came out again: {given.out}")
+        # After each row, so that a stopped command leaves what it has.
+        given.out.write_text(page(rows, len(drawn), len(claims), given.draw, given.first_seed), encoding="utf-8")
+    print(f"{same(rows)} of {len(rows)} answers came out again: {given.out}")
 
 
 if __name__ == "__main__":

@@ -139,8 +139,8 @@ def preferences():
 # The runs
 
 
-def test_the_laptop_has_twelve_and_sixteen_replicates_of_every_cell(laptop, preferences):
-    for study, cells, replicates in ((laptop, 11, 12), (preferences, 4, 16)):
+def test_the_laptop_has_twelve_replicates_of_every_cell(laptop, preferences):
+    for study, cells, replicates in ((laptop, 11, 12), (preferences, 4, 12)):
         labels = pd.DataFrame([labels for _, labels in study.design.runs])
         assert not labels.duplicated().any()
         counts = labels.groupby("arm")["support"].value_counts(dropna=False)
@@ -254,9 +254,8 @@ def test_effects_are_computed_as_stated(kind, tables, effects):
     study = kind.profile("laptop")
     computed = effects(study, tables(study))
     assert list(computed) == list(EXPECTED[kind])
-    replicates = 12 if kind is Supports else 16
     for name, value in EXPECTED[kind].items():
-        shape = (3, replicates) if np.ndim(value) else (replicates,)
+        shape = (3, 12) if np.ndim(value) else (12,)
         np.testing.assert_allclose(computed[name], np.broadcast_to(value, shape), atol=1e-9, err_msg=name)
 
 
@@ -345,7 +344,7 @@ def test_certificates_in_words(laptop, tables):
 
 
 def test_figures_and_overview(laptop, preferences, tables):
-    for study, cells, replicates in ((laptop, 12, 12), (preferences, 5, 16)):
+    for study, cells, replicates in ((laptop, 12, 12), (preferences, 5, 12)):
         clean = tables(study)
         for figure in study.design.figures(clean):
             assert figure.chart.to_dict() and figure.caption and figure.title.endswith("?")

@@ -77,6 +77,8 @@ class Column:
     """How the column is written, for error messages and listings."""
     left_out: bool = False
     """Whether a profile leaves out runs that it is about: claims on it are not asked there."""
+    arms: frozenset[str] = frozenset()
+    """The names of the arms whose tables it reads."""
 
     # Choosing and reducing cells
 
@@ -243,7 +245,7 @@ class Column:
             right = other.compute(data)
             return combine(self.compute(data), right if order is None else right[:, order])
 
-        return Column(self.seeds, cells, compute, words, self.left_out or other.left_out)
+        return Column(self.seeds, cells, compute, words, self.left_out or other.left_out, self.arms | other.arms)
 
     # Judging
 
@@ -324,7 +326,8 @@ def from_runs(arm: Arm, column: str, function: Callable[[Tables], pd.DataFrame] 
         return np.stack([series.reindex(run_ids).to_numpy(dtype=float) for run_ids in names], axis=1)
 
     cells = tuple(cell.labels for cell in arm.cells)
-    return Column(arm.seeds or (), cells, compute, f'{arm.name or "arm"}["{column}"]')
+    words = f'{arm.name or "arm"}["{column}"]'
+    return Column(arm.seeds or (), cells, compute, words, arms=frozenset((arm.name,)))
 
 
 def statistic(function: Callable[..., Any], *arms: Arm, seeds: Sequence[int] | None = None, **options: Any) -> Column:
@@ -361,7 +364,8 @@ def statistic(function: Callable[..., Any], *arms: Arm, seeds: Sequence[int] | N
             )
         return result[:, None]
 
-    return Column(chosen, ({},), compute, f"{name}({', '.join(arm.name for arm in arms)})")
+    names = [arm.name for arm in arms]
+    return Column(chosen, ({},), compute, f"{name}({', '.join(names)})", arms=frozenset(names))
 
 
 def lowest(*columns: Column) -> Column:
@@ -387,9 +391,12 @@ def _together(name: str, columns: Sequence[Column], reduce: Callable[[list[Value
     if any(column.seeds != first.seeds or len(column.cells) != len(first.cells) for column in columns):
         raise BadInput(f"{words}: the replicates or cells differ.", fix="reduce each to one cell of the same seeds")
     left_out = any(column.left_out for column in columns)
-    return Column(
-        first.seeds, first.cells, lambda data: reduce([column.compute(data) for column in columns]), words, left_out
-    )
+    arms = frozenset[str]().union(*(column.arms for column in columns))
+
+    def compute(data: Data) -> Values:
+        return reduce([column.compute(data) for column in columns])
+
+    return Column(first.seeds, first.cells, compute, words, left_out, arms)
 
 
 def _matches(cell: Labels, labels: Labels) -> bool:

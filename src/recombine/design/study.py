@@ -56,6 +56,37 @@ class Design:
         """The names of the runs, each once."""
         return list(dict.fromkeys(config.run_id for config, _ in self.runs))
 
+    def for_claims(self, *names: str) -> Design:
+        """The part of the design that decides some claims: these claims, what they need, and the arms that they read.
+
+        Args:
+            *names: Names of claims.
+
+        Returns:
+            A design with fewer runs. Its figures and overview are those of the whole study, so do not ask for them.
+
+        Example:
+            ```python
+            part = find("studies", "data-scaling").profile("laptop").design.for_claims("rises")
+            len(part.runs)
+            ```
+        """
+        by_name = {claim.name: claim for claim in self.claims}
+        wanted: dict[str, None] = {}
+        left = list(names)
+        while left:
+            name = left.pop()
+            if name not in by_name:
+                raise BadInput(f"{self.study.kind!r} has no claim {name!r}.", fix=did_you_mean(name, by_name))
+            if name not in wanted:
+                wanted[name] = None
+                left += by_name[name].needs
+        claims = tuple(claim for claim in self.claims if claim.name in wanted)
+        read = frozenset[str]().union(*(claim.effect.arms for claim in claims))
+        return dataclasses.replace(
+            self, arms={name: arm for name, arm in self.arms.items() if name in read}, claims=claims
+        )
+
     def tables(self, store: Store) -> Tables:
         """The tables of the study's runs."""
         return Tables.from_store(store, self.runs, self.measurements)

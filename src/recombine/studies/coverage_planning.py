@@ -87,7 +87,9 @@ class CoveragePlanning(Study):
     """Combinations of the common test there."""
     changes: tuple[PositiveInt, ...] = (24, 48)
     """Budgets in changes of factors; the first combination costs one change per factor."""
-    preferences: RunConfig = PREFERENCES.replace(steps=1000, eval_every=50)
+    preferences: RunConfig = PREFERENCES.replace(
+        modules=8, number=60, features=8, coefficients="discrete", steps=1000, eval_every=50
+    )
     """What the runs on preferences share. They are trained briefly: what matters here is which combinations help first."""
     preference_numbers: tuple[PositiveInt, ...] = (12,)
     """Numbers of training combinations there."""

@@ -13,7 +13,7 @@ from recombine.studies.shapes import GOALS, PAPER_GOALS, PAPER_PREFERENCES, PREF
 from recombine.supports import Random
 from recombine.training.config import RunConfig
 
-WORLDS = {"preferences": ("preference grid world", 0.9), "goals": ("goal grid world, told in English", 0.3)}
+WORLDS = {"preferences": ("preference grid world", 0.9), "goals": ("goal grid world, told in English", 0.9)}
 """Each world in words, and the accuracy above which its training tasks count as learned."""
 
 TITLES = {"preferences": "in a grid world", "goals": "in a maze, with the goal told in English"}
@@ -41,7 +41,7 @@ class GridWorlds(Study):
 
     preferences: RunConfig | None = PREFERENCES
     """The grid world of preferences; None leaves it out."""
-    preference_numbers: tuple[PositiveInt, ...] = (15, 60)
+    preference_numbers: tuple[PositiveInt, ...] = (10, 28)
     """Numbers of training combinations there."""
     goals: RunConfig | None = GOALS
     """The grid world of goals; None leaves it out."""
@@ -49,7 +49,8 @@ class GridWorlds(Study):
     """Numbers of training combinations there."""
     first_seed: NonNegativeInt = 4000
     """Fresh seeds: with those from 1000 on, training was short and some claims were not decided."""
-    replicates: PositiveInt = 16
+    goal_replicates: PositiveInt = 8
+    """Replicates of the grid world of goals, where a run takes longer."""
 
     def arms(self) -> dict[str, Arm | None]:
         arms: dict[str, Arm | None] = {}
@@ -62,6 +63,8 @@ class GridWorlds(Study):
             numbers = tuple(sorted(levels))
             # One common test for all numbers: what the largest support leaves.
             main = Arm(base, support=Random(reserve=base.space.size - numbers[-1]), number=numbers)
+            if world == "goals":
+                main = main.replace(seeds=self.seeds_for(min(self.goal_replicates, self.replicates)))
             family = lookup.model_validate(base.family.model_dump(exclude={"kind"}))
             arms[world] = main
             arms[f"lookup_{world}"] = main.replace(family=family, number=(numbers[0], numbers[-1]))

@@ -34,6 +34,7 @@ class PreferenceSupports(Study):
         "laptop": {},
         "paper": {
             "base": {
+                "space": {"kind": "subset", "modules": 16, "max_active": 3},
                 "family": "preferences",
                 "model": {"kind": "mlp", "width": 1024, "depth": 2},
                 "recipe": {"kind": "paper", "learning_rate": 1e-4, "weight_decay": 1e-3, "steps": 3_000_000},
@@ -48,11 +49,10 @@ class PreferenceSupports(Study):
     """What all runs share; the arms set support and family."""
     popular: PositiveInt = 2
     """The number of popular constituents."""
-    control: field("families", Family) = LookupPreferences(features=8, objects=2)  # type: ignore[valid-type]
+    control: field("families", Family) = LookupPreferences(features=6, objects=2, coefficients="k-hot")  # type: ignore[valid-type]
     """The family on which held-out combinations must fail."""
     first_seed: NonNegativeInt = 4000
     """Fresh seeds: with those from 1000 on, training was short and some claims were not decided."""
-    replicates: PositiveInt = 16
 
     def check(self) -> None:
         other_family(self)

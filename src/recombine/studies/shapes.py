@@ -21,15 +21,16 @@ PAPER_RUN: dict[str, Any] = {"model": {"kind": "mlp", "width": 1024, "depth": 4}
 
 PREFERENCES = RunConfig.model_validate(
     {
-        "space": {"kind": "subset", "modules": 8, "max_active": 3},
-        "support": {"kind": "random", "number": 60},
-        "family": {"kind": "preferences", "features": 8, "objects": 2},
+        "space": {"kind": "subset", "modules": 6, "max_active": 3},
+        "support": {"kind": "random", "number": 28},
+        "family": {"kind": "preferences", "features": 6, "objects": 2, "coefficients": "k-hot"},
         "model": {"kind": "mlp", "width": 256, "depth": 2},
-        "recipe": {"kind": "fast", "steps": 16_000},
-        "eval_every": 1000,
+        "recipe": {"kind": "fast", "steps": 2000},
+        "eval_every": 250,
     }
 )
-"""The grid world of preferences at laptop size. After 1,000 steps .7 of the trained trajectories are right, after 16,000 .94."""
+"""The grid world of preferences at laptop size, small enough that more than .9 of the trained trajectories are right (.95 on a
+tuning seed). With 8 constituents and drawn coefficients it takes 16,000 steps."""
 
 SMOKE_PREFERENCES: dict[str, Any] = {
     "family": {"kind": "preferences", "features": 6},
@@ -53,11 +54,12 @@ GOALS = RunConfig.model_validate(
     {
         "family": "goals",
         "model": {"kind": "mlp", "width": 256, "depth": 2},
-        "recipe": {"kind": "fast", "steps": 300, "samples": 16},
-        "eval_every": 50,
+        "recipe": {"kind": "fast", "steps": 2400, "samples": 16},
+        "eval_every": 300,
     }
 )
-"""The grid world of goals, told in English, at laptop size."""
+"""The grid world of goals, told in English, at laptop size. After 300 steps .37 of the trained trajectories are right, after 2,400
+steps .96 (a tuning seed)."""
 
 PAPER_GOALS: dict[str, Any] = {
     "family": {"kind": "goals", "grid": 11},

@@ -80,7 +80,7 @@ results: $(READY)  ## Write docs/results and its table of verdicts from a store 
 	@$(BIN)/recombine export all --profile laptop --store $(STORE) --out docs/results
 	@$(BIN)/python docs/results/into_page.py
 
-replicate: $(READY)  ## Draw ten main claims at random and run their studies again with fresh seeds (hours)
+replicate: $(READY)  ## Decide ten main claims, drawn at random, again with fresh seeds (hours)
 	@$(BIN)/python docs/results/replicate.py --store replication
 
 clean:  ## Remove the virtual environment and the demo

@@ -2,8 +2,9 @@
 
     python docs/results/replicate.py --number 10 --draw 0 --first-seed 20000 --store replication
 
-Only the arms are run that the main claims of a study, and what they need, are about. The runs stay in the store, so a stopped
-command goes on where it was. The table goes to docs/results/replication.md, row by row.
+Only the arms are run that the main claims of a study, and what they need, are about. replication.json keeps what was drawn and
+what came out, claim by claim, so a stopped command goes on where it was; replication.md is the same as a page. `--redraw` forgets
+both and draws anew.
 """
 
 from __future__ import annotations
@@ -48,55 +49,66 @@ def again(recorded: Record, main: list[str], store: Path, first_seed: int) -> Re
     return next(verdict.record() for verdict in verdicts if verdict.claim.name == recorded["claim"])
 
 
-def row(recorded: Record, fresh: Record) -> list[str]:
-    """One row of the table."""
+def drawn(claims: list[Record], number: int, draw: int, first_seed: int) -> Record:
+    """A new draw of claims, each with what was recorded of it and nothing yet of what comes out again."""
+    chosen = random.Random(draw).sample(claims, min(number, len(claims)))
+    kept = ("study", "profile", "claim", "answer", "effect", "interval", "replicates")
+    rows = [{"recorded": {name: record[name] for name in kept}, "again": None} for record in chosen]
+    return {"draw": draw, "first_seed": first_seed, "of": len(claims), "rows": rows}
+
+
+def page(state: Record) -> str:
+    """What came out, as a page in Markdown."""
 
     def effect(record: Record) -> str:
         low, high = record["interval"]
         return "no interval" if low is None else f"{record['effect']:.3f} [{low:.3f}, {high:.3f}]"
 
-    agrees = "yes" if recorded["answer"] == fresh["answer"] else "**no**"
-    name = f"[{recorded['study']}]({recorded['study']}/): `{recorded['claim']}`"
-    return [name, recorded["answer"], effect(recorded), fresh["answer"], effect(fresh), agrees]
-
-
-def same(rows: list[list[str]]) -> int:
-    """The number of rows in which both answers are equal."""
-    return sum(cells[-1] == "yes" for cells in rows)
-
-
-def page(rows: list[list[str]], drawn: int, claims: int, draw: int, first_seed: int) -> str:
-    """The page in Markdown."""
+    done = [row for row in state["rows"] if row["again"]]
+    same = sum(row["recorded"]["answer"] == row["again"]["answer"] for row in done)
     head = ["main claim", "recorded", "effect [95 % interval]", "again", "effect [95 % interval]", "the same answer?"]
-    table = "\n".join("| " + " | ".join(cells) + " |" for cells in [head, ["---"] * len(head), *rows])
-    left = "" if len(rows) == drawn else f" {drawn - len(rows)} of them are still to run."
+    lines = [head, ["---"] * len(head)]
+    for row in done:
+        old, new = row["recorded"], row["again"]
+        agrees = "yes" if old["answer"] == new["answer"] else "**no**"
+        name = f"[{old['study']}]({old['study']}/): `{old['claim']}`"
+        lines.append([name, old["answer"], effect(old), new["answer"], effect(new), agrees])
+    left = [f"`{row['recorded']['study']}`" for row in state["rows"] if not row["again"]]
+    table = "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+    open_ = f" Still to run: {', '.join(left)}." if left else ""
     return (
         f"# Main claims again, with fresh seeds\n\n"
-        f"{drawn} of {claims} recorded main claims were drawn at random (draw {draw}). They were decided again with the replicates "
-        f"{first_seed} and up.{left} **{same(rows)} of {len(rows)}** answers came out again. `make replicate` does it.\n\n{table}\n"
+        f"{len(state['rows'])} of {state['of']} recorded main claims were drawn at random (draw {state['draw']}). They are decided again "
+        f"with as many replicates as were recorded, from seed {state['first_seed']} on. **{same} of {len(done)}** answers came out "
+        f"again.{open_} `make replicate` does it.\n\n{table}\n"
     )
 
 
 def main() -> None:
-    """Parse the command line, run the studies and write the table."""
+    """Parse the command line, run what is left and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--number", type=int, default=10, help="main claims to draw")
     parser.add_argument("--draw", type=int, default=0, help="the seed of the draw")
     parser.add_argument("--first-seed", type=int, default=20_000, help="the seed of the first replicate")
     parser.add_argument("--store", type=Path, default=Path("replication"))
     parser.add_argument("--results", type=Path, default=HERE, help="the folder with the recorded results")
-    parser.add_argument("--out", type=Path, default=HERE / "replication.md")
+    parser.add_argument("--redraw", action="store_true", help="forget the last draw")
     given = parser.parse_args()
-    claims = main_claims(given.results)
-    drawn = random.Random(given.draw).sample(claims, min(given.number, len(claims)))
-    rows: list[list[str]] = []
-    for recorded in drawn:
-        main = [claim["claim"] for claim in claims if claim["study"] == recorded["study"]]
-        rows.append(row(recorded, again(recorded, main, given.store, given.first_seed)))
-        print(*rows[-1], sep=" | ", flush=True)
-        # After each row, so that a stopped command leaves what it has.
-        given.out.write_text(page(rows, len(drawn), len(claims), given.draw, given.first_seed), encoding="utf-8")
-    print(f"{same(rows)} of {len(rows)} answers came out again: {given.out}")
+    kept, claims = given.results / "replication.json", main_claims(given.results)
+    if kept.exists() and not given.redraw:
+        state = json.loads(kept.read_text(encoding="utf-8"))
+    else:
+        state = drawn(claims, given.number, given.draw, given.first_seed)
+    for row in state["rows"]:
+        if row["again"] is None:
+            recorded = row["recorded"]
+            own = [claim["claim"] for claim in claims if claim["study"] == recorded["study"]]
+            fresh = again(recorded, own, given.store, state["first_seed"])
+            row["again"] = {name: fresh[name] for name in ("answer", "effect", "interval", "replicates")}
+        # After each claim, so that a stopped command leaves what it has.
+        kept.write_text(json.dumps(state, indent=1) + "\n", encoding="utf-8")
+        kept.with_suffix(".md").write_text(page(state), encoding="utf-8")
+        print(row["recorded"]["study"], row["recorded"]["answer"], "|", row["again"]["answer"], flush=True)
 
 
 if __name__ == "__main__":

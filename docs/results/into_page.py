@@ -16,8 +16,8 @@ BEGIN, END = "<!-- verdicts: begin -->", "<!-- verdicts: end -->"
 
 
 def table() -> str:
-    """The primary claims, as they stand in verdicts.md."""
-    return (HERE / "verdicts.md").read_text(encoding="utf-8").split("\n\n")[2]
+    """The primary claims, as they stand in verdicts.md, and how many claims have each answer."""
+    return "\n\n".join((HERE / "verdicts.md").read_text(encoding="utf-8").split("\n\n")[2:4])
 
 
 def between(text: str) -> str:

@@ -175,7 +175,7 @@ def markdown(
     studies: dict[str, list[Mapping[str, Any]]] = {}
     for record in records:
         studies.setdefault(record["study"], []).append(record)
-    parts = ["# Verdicts", "## Primary claims", _summary(studies, notes, beside)]
+    parts = ["# Verdicts", "## Primary claims", _summary(studies, notes, beside), _answers(records)]
     for study, own in studies.items():
         parts += [f"## {_heading(study, own)}", _claims(own, beside)]
         remarks = [f"- `{record['claim']}`: {text}" for record in own for text in _remarks(record)]
@@ -197,6 +197,15 @@ def at_both_sizes(record: Mapping[str, Any], larger: Mapping[str, Any] | None) -
 
 def _beside(record: Mapping[str, Any], larger: Larger) -> Mapping[str, Any] | None:
     return larger.get((record["study"], record["claim"], record["version"]))
+
+
+def _answers(records: Sequence[Mapping[str, Any]]) -> str:
+    """How many claims have each answer, in one sentence."""
+    claims = [record["answer"] for record in records if record["role"] == "claim"]
+    counts = {answer: claims.count(answer) for answer in sorted(set(claims), key=lambda answer: -claims.count(answer))}
+    listed = ", ".join(f"{count} *{answer}*" for answer, count in counts.items())
+    undecided = counts.get(UNDECIDED, 0) / max(len(claims), 1)
+    return f"Answers of all {len(claims)} claims, without preconditions and controls: {listed}. So {undecided:.0%} are not decided."
 
 
 def _summary(studies: Mapping[str, Sequence[Mapping[str, Any]]], notes: Mapping[str, str], larger: Larger) -> str:

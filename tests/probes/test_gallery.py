@@ -37,14 +37,26 @@ def test_copies_are_detected():
     found = {"real whole": np.ones(4000), "noised whole": rng.integers(0, 2, 4000),
              "drawn whole": np.tile([1.0, 0.0], 2000)}  # fmt: skip
     right = found["drawn whole"] > 0
-    same = _summary(found, where, usual, usual)
+    expected = rng.uniform(0.4, 0.6, (2000, 4))
+    same = _summary(found, where, usual, usual, expected)
     assert same["copied_right"] == pytest.approx(0.05, abs=0.02)
     assert same["copied_wrong"] == pytest.approx(0.05, abs=0.02)
     # As near as fresh images of trained combinations are: a network that falls back to these.
-    fallen = _summary(found, where, np.where(right, usual, 0.3), usual)
+    fallen = _summary(found, where, np.where(right, usual, 0.3), usual, expected)
     assert fallen["copied_right"] == pytest.approx(0.05, abs=0.02)
     assert fallen["copied_wrong"] == 1.0
     assert (same["checker_error"], same["checker_error_noised"]) == (0.0, pytest.approx(0.5, abs=0.05))
+
+
+def test_one_in_twenty_is_expected_of_few_images_too():
+    rng = np.random.default_rng(2)
+    few, shares = {"real whole": np.ones(8), "noised whole": np.ones(8), "drawn whole": np.ones(8)}, []
+    where = np.full(8, "held_out")
+    few["drawn whole"][5:] = 0
+    for _ in range(2000):
+        away, expected = rng.uniform(size=8), rng.uniform(size=(8, 16))
+        shares.append(_summary(few, where, away, away, expected)["copied_right"])
+    assert np.mean(shares) == pytest.approx(0.05, abs=0.01)
 
 
 def test_every_combination_is_drawn(monkeypatch):

@@ -32,5 +32,6 @@ if TYPE_CHECKING:
     from recombine.audit.coverage_graph.findings import CoverageGraphFinding as CoverageGraphFinding
     from recombine.audit.embers.findings import Embers as Embers, embers_findings as embers_findings
     from recombine.audit.findings import Audit as Audit
+    from recombine.audit.logs.log import Log as Log
     from recombine.audit.reading.read import read_cells as read_cells
     from recombine.audit.tables import audit_tables as audit_tables

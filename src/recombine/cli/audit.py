@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from cyclopts import Parameter
 
 import recombine as rc
+from recombine.cli.audit_log import NO_LOG, LogOptions, with_defaults
 from recombine.cli.audit_gate import NO_GATE, GateOptions, end_gate, gate_record, say_gate
 from recombine.cli.options import JsonOption, split_names
 from recombine.cli.output import check_file, check_folder, console, print_json, say, say_written, table, write_tables
@@ -79,11 +80,13 @@ def audit(
     as_json: JsonOption = False,
     graph: CoverageGraphOptions = SCORES_ALONE,
     gate: GateOptions = NO_GATE,
+    log: LogOptions = NO_LOG,
 ) -> None:
     """Audit your own model by a table: does it recombine, which combinations fail and why, what to collect?
 
     Args:
-        table: Scores by combination: CSV, TSV, Parquet, JSON Lines or Arrow.
+        table: Scores by combination: CSV, TSV, Parquet, JSON Lines or Arrow; or a log of Inspect, lm-evaluation-harness,
+            HELM, GenEval, W&B or MLflow.
         factors: The columns that make a combination: colour,object.
         roles: A factor in several columns that share values: object=object,object_2.
         sets: Columns that hold sets of values.
@@ -106,6 +109,9 @@ def audit(
             raise BadInput(f"--{name} belongs to the audit of scores.", fix=f"leave out --{name} or --coverage-graph")
         if gate != NO_GATE:
             raise BadInput("A gate judges scores.", fix="leave out --coverage-graph, or the options of the gate")
+        if log != NO_LOG:
+            fix = "leave out --coverage-graph, or the options of logs"
+            raise BadInput("The coverage graph takes tables, not prompts.", fix=fix)
         _audit_facts(table, graph, where, tables, seed, as_json=as_json)
         return
     names = {"factors": split_names(factors), "sets": split_names(sets), "scores": split_names(score)}
@@ -119,9 +125,12 @@ def audit(
     from recombine.audit.audit import audit_cells, read
     from recombine.audit.comparison.scored import scored_cells
 
+    source = log.source(table)
+    columns = with_defaults(source, columns)
+    trained = None if train is None else log.source(train)
     page, written = None, []
     with ProgressBar("reading the table") as on:
-        cells, inside = read(table, activations=activations, progress=on, train=train, **columns)
+        cells, inside = read(source, activations=activations, progress=on, train=trained, **columns)
         result = audit_cells(cells, inside, source=str(table), seed=seed, progress=on)
         if report is not None:
             from recombine.report import write_audit
@@ -132,7 +141,7 @@ def audit(
             on("writing the tables")
             written = write_tables(rc.audit.audit_tables(result, cells), tables)
         scored = scored_cells(cells, Path(table).name)
-        checks, comparison = gate.judge(result, scored, columns | {"train": train})
+        checks, comparison = gate.judge(result, scored, columns | {"train": trained})
     if as_json:
         files = {"report": page, "tables": written, "scored": scored.record()}
         print_json(result.record() | files | gate_record(checks, comparison))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import importlib
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,11 +96,11 @@ class Log:
         found = reader_of(self.path, self.format)
         return found or _reader("table")
 
-    def samples(self, notes: Notes | None = None) -> Iterator[Sample]:
+    def samples(self, notes: Notes | None = None) -> Generator[Sample]:
         """The samples, with the factors among their columns."""
         path, notes = Path(self.path), notes or Notes()
         total, lost, example, lacking = 0, 0, None, 0
-        for number, sample in enumerate(self.reader.samples(path, self.title, notes), start=1):
+        for number, sample in enumerate(self._read(path, notes), start=1):
             total = number
             if not self.templates and self.parse is None:
                 yield sample
@@ -116,6 +117,22 @@ class Log:
             raise BadInput(f"{self.title} has no samples.", fix="give a log of an evaluation that ran")
         if lost:
             self._complain(total, lost, lacking, example, notes)
+
+    def _read(self, path: Path, notes: Notes) -> Iterator[Sample]:
+        """The samples as they are in the log."""
+        if not path.exists():
+            raise BadInput(f"There is no file {str(self.path)!r}.", fix="give a log, or the folder of a HELM run")
+        number, reader = 0, self.reader
+        try:
+            for number, sample in enumerate(reader.samples(path, self.title, notes), start=1):  # noqa: B007
+                yield sample
+        except BadInput:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+            raise BadInput(
+                f"Sample {number + 1} of {self.title} is not as {reader.name} writes it: {type(error).__name__}: {error}.",
+                fix="the log may be damaged or of a newer version: write it again, or give its samples as a table",
+            ) from error
 
     def _complain(self, total: int, lost: int, lacking: int, example: str | None, notes: Notes) -> None:
         """An error if no prompt has the factors, a note if some lack them."""
@@ -169,10 +186,11 @@ class Log:
         """What the log has, from its first samples."""
         columns, scores = dict[str, None](), dict[str, None]()
         factors = dict.fromkeys(name for template in self.templates for name in template.fields)
-        for sample in itertools.islice(self.samples(), PEEK):
-            factors |= dict.fromkeys(sample.factors)
-            columns |= dict.fromkeys(sample.columns)
-            scores |= dict.fromkeys(sample.scores)
+        with contextlib.closing(self.samples()) as samples:
+            for sample in itertools.islice(samples, PEEK):
+                factors |= dict.fromkeys(sample.factors)
+                columns |= dict.fromkeys(sample.columns)
+                scores |= dict.fromkeys(sample.scores)
         named = tuple(name for name in scores if name not in factors)
         return Peek(tuple(factors), named, tuple(name for name in columns if name not in factors))
 

@@ -29,7 +29,10 @@ def test_what_is_wrong_is_said(cli):
     for arguments, words in (
         ([log], ["No factor is named", "metadata.colour", "--template"]),
         ([log, "--template", SCENES], ["several scores: exact, checks.object, checks.all", "--score exact"]),
-        ([log, "--template", "the {a}", "--score", "exact"], ["None of the 24 prompts", "such as 'a red ball on a table'"]),
+        (
+            [log, "--template", "the {a}", "--score", "exact"],
+            ["None of the 24 prompts", "such as 'a red ball on a table'"],
+        ),
         ([log, "--template", SCENES, "--parse", "a:b", "--score", "exact"], ["cannot be imported"]),
         ([log, "--template", SCENES, "--score", "exact", "--coverage-graph"], ["belongs to the audit of scores"]),
         ([log, "--template", SCENES, "--coverage-graph"], ["takes tables, not prompts"]),

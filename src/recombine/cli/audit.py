@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from cyclopts import Parameter
 
 import recombine as rc
-from recombine.cli.audit_log import NO_LOG, LogOptions, with_defaults
 from recombine.cli.audit_gate import NO_GATE, GateOptions, end_gate, gate_record, say_gate
+from recombine.cli.audit_log import NO_LOG, LogOptions, with_defaults
 from recombine.cli.options import JsonOption, split_names
 from recombine.cli.output import check_file, check_folder, console, print_json, say, say_written, table, write_tables
 from recombine.errors import BadInput

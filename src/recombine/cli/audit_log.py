@@ -62,6 +62,7 @@ def with_defaults(source: Path | Log, columns: dict[str, Any]) -> dict[str, Any]
     scores = columns["scores"] or peek.scores
     if len(scores) > 1 and not columns["scores"]:
         raise BadInput(
-            f"{source.title} has several scores: {', '.join(scores[:12])}.", fix=f"name one or more: --score {scores[0]}"
+            f"{source.title} has several scores: {', '.join(scores[:12])}.",
+            fix=f"name one or more: --score {scores[0]}",
         )
     return columns | {"factors": factors, "scores": scores}

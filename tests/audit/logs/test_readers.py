@@ -52,7 +52,9 @@ def test_inspect(name):
             found, cells = means(log, factors, score)
             assert len(found) == 12 and cells.count.tolist() == [2] * 12
             for combination, mean in found.items():
-                fails = ("red" in combination and "cup" in combination) or ("green" in combination and "floor" in combination)
+                fails = ("red" in combination and "cup" in combination) or (
+                    "green" in combination and "floor" in combination
+                )
                 assert mean == (not fails), combination
     peek = Log(RECORDED / name, template=SCENES).peek()
     assert peek.factors == ("colour", "object", "place") and peek.scores == ("exact", "checks.object", "checks.all")
@@ -87,7 +89,9 @@ def test_helm():
 
 def test_geneval():
     path = RECORDED / "geneval_results.jsonl"
-    found, cells = means(Log(path, template="a photo of a {colour:red|blue|green} {object}"), ["colour", "object"], "correct")
+    found, cells = means(
+        Log(path, template="a photo of a {colour:red|blue|green} {object}"), ["colour", "object"], "correct"
+    )
     assert found["green + cup"] == 0.5 and found["green + dog"] == 0 and sum(found.values()) == 4.5
     assert "1 prompt of 13 does not match the template, such as 'a photo of a dog left of a cup'." in cells.notes
     assert means(path, ["color_1", "class_1"], "correct", where="tag = 'colors'")[0] == found
@@ -106,14 +110,18 @@ def test_exported_tables(name, score):
 
 def test_any_table_with_prompts(tmp_path):
     path = tmp_path / "answers.csv"
-    path.write_text("question,ok\n" + "".join(f"a {c} {o},{int(c != 'green')}\n" for c in ("red", "green") for o in ("cup", "box")))
+    path.write_text(
+        "question,ok\n" + "".join(f"a {c} {o},{int(c != 'green')}\n" for c in ("red", "green") for o in ("cup", "box"))
+    )
     found, _ = means(Log(path, template=PAIRS), ["colour", "object"], "ok")
     assert found["green + box"] == 0 and found["red + cup"] == 1
 
 
 def test_a_function_of_the_prompt_and_several_templates():
     path = RECORDED / "mlflow_answers.json"
-    words, _ = means(Log(path, parse=lambda prompt: dict(zip("cd", prompt.split()[1:], strict=True))), ["c", "d"], "correct")
+    words, _ = means(
+        Log(path, parse=lambda prompt: dict(zip("cd", prompt.split()[1:], strict=True))), ["c", "d"], "correct"
+    )
     several = Log(path, template=["a red {object}", "a {colour:blue|green} {object}"])
     _, cells = means(several, ["object"], "correct")
     assert len(words) == 6 and cells.count.sum() == 12 and several.peek().factors == ("object", "colour")

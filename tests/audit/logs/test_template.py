@@ -27,7 +27,10 @@ def test_all_readings_agree_with_brute_force(text):
         (text[:i], text[i + 1 : j], text[j + 1 :])
         for i in cuts
         for j in cuts
-        if i < j and text[i : i + 1] == " " and text[j : j + 1] == " " and all((text[:i], text[i + 1 : j], text[j + 1 :]))
+        if i < j
+        and text[i : i + 1] == " "
+        and text[j : j + 1] == " "
+        and all((text[:i], text[i + 1 : j], text[j + 1 :]))
     }
     template = Template("{x} {y} {z}")
     if len(every) > 1:

@@ -29,7 +29,9 @@ def rows(path: Path, title: str, notes: Notes) -> Iterator[Sample]:
                 raise BadInput(f"{title} has rows before it names its columns.", fix="export the table again")
             if not isinstance(value, list) or len(value) != len(columns):
                 came = f"{len(value)} values" if isinstance(value, list) else "no list"
-                raise BadInput(f"Row {number} of {title} has {came} for {len(columns)} columns.", fix="export the table again")
+                raise BadInput(
+                    f"Row {number} of {title} has {came} for {len(columns)} columns.", fix="export the table again"
+                )
             record = dict(zip(columns, value, strict=True))
             media |= dict.fromkeys(name for name, cell in record.items() if isinstance(cell, dict) and "_type" in cell)
             yield row(record, columns)
@@ -43,6 +45,8 @@ def row(record: dict[str, Any], columns: list[str]) -> Sample:
     """A row of a table as a sample."""
     low = {column.lower(): column for column in reversed(columns)}
     prompt = next((record[low[name]] for name in PROMPTS if name in low), None)
-    cells = flattened({name: value for name, value in record.items() if not (isinstance(value, dict) and "_type" in value)}, "")
+    cells = flattened(
+        {name: value for name, value in record.items() if not (isinstance(value, dict) and "_type" in value)}, ""
+    )
     scores = tuple(name for name, value in cells.items() if is_scalar(value) and isinstance(value, int | float))
     return Sample(prompt if isinstance(prompt, str) else None, cells, scores)

@@ -30,14 +30,18 @@ def samples(path: Path, title: str, notes: Notes) -> Iterator[Sample]:
     folder = path if path.is_dir() else path.parent
     database = sqlite3.connect("")  # A temporary file of its own, which disappears with the connection.
     try:
-        database.execute("CREATE TABLE texts (id TEXT, perturbation TEXT, text TEXT, split TEXT, PRIMARY KEY (id, perturbation))")
+        database.execute(
+            "CREATE TABLE texts (id TEXT, perturbation TEXT, text TEXT, split TEXT, PRIMARY KEY (id, perturbation))"
+        )
         database.execute("CREATE TABLE stats (id TEXT, perturbation TEXT, trial INT, name TEXT, mean REAL, split TEXT)")
         database.executemany("INSERT OR IGNORE INTO texts VALUES (?, ?, ?, ?)", _texts(folder))
         database.executemany("INSERT INTO stats VALUES (?, ?, ?, ?, ?, ?)", _stats(folder / STATS))
         if unknown := database.execute(
             "SELECT count(DISTINCT id) FROM stats WHERE id NOT IN (SELECT id FROM texts)"
         ).fetchone()[0]:
-            notes.sentences.append(f"{unknown:,} instances have metrics but no text, so that a template cannot be applied.")
+            notes.sentences.append(
+                f"{unknown:,} instances have metrics but no text, so that a template cannot be applied."
+            )
         joined = database.execute(
             "SELECT s.id, s.perturbation, trial, name, mean, coalesce(t.split, s.split), text FROM stats s "
             "LEFT JOIN texts t ON t.id = s.id AND t.perturbation = s.perturbation ORDER BY s.id, s.perturbation, trial, s.rowid"
@@ -45,7 +49,12 @@ def samples(path: Path, title: str, notes: Notes) -> Iterator[Sample]:
         for (instance, perturbation, trial), group in itertools.groupby(joined, key=lambda row: row[:3]):
             found = list(group)
             scores = {name: mean for _, _, _, name, mean, _, _ in found}
-            columns = {"instance": instance, "perturbation": perturbation or "none", "trial": trial, "split": found[0][5]}
+            columns = {
+                "instance": instance,
+                "perturbation": perturbation or "none",
+                "trial": trial,
+                "split": found[0][5],
+            }
             yield Sample(found[0][6], columns | scores, tuple(scores))
     finally:
         database.close()
@@ -73,7 +82,10 @@ def _stats(path: Path) -> Iterator[tuple[str, str, int, str, float, str | None]]
     """The metrics of each instance: id, perturbation, trial, name, mean and split."""
     for record in items(path, STATS):
         if not isinstance(record, dict) or "instance_id" not in record or not isinstance(record.get("stats"), list):
-            raise BadInput(f"{STATS} has an entry without instance_id and stats: {json.dumps(record)[:80]}.", fix="give the file as HELM writes it")
+            raise BadInput(
+                f"{STATS} has an entry without instance_id and stats: {json.dumps(record)[:80]}.",
+                fix="give the file as HELM writes it",
+            )
         for stat in record["stats"]:
             name = stat["name"]
             named = name if isinstance(name, dict) else {"name": str(name)}

@@ -28,7 +28,12 @@ def recognises(path: Path, head: bytes) -> bool:
     """Whether a file is a log of Inspect."""
     if path.suffix.lower() == ".eval":
         return True
-    return head.lstrip().startswith(b"{") and b'"version"' in head[:200] and b'"eval"' in head and b'"columns"' not in head[:200]
+    return (
+        head.lstrip().startswith(b"{")
+        and b'"version"' in head[:200]
+        and b'"eval"' in head
+        and b'"columns"' not in head[:200]
+    )
 
 
 def samples(path: Path, title: str, notes: Notes) -> Iterator[Sample]:
@@ -47,7 +52,9 @@ def _of_archive(path: Path, title: str, notes: Notes) -> Iterator[Sample]:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())
             if not names & {HEADER, START}:
-                raise BadInput(f"{title} is an archive, but not a log of Inspect.", fix="give a file as Inspect wrote it")
+                raise BadInput(
+                    f"{title} is an archive, but not a log of Inspect.", fix="give a file as Inspect wrote it"
+                )
             header = json.loads(_member(archive, HEADER if HEADER in names else START))
             _check_version(header.get("version"), title)
             _note_status(header.get("status", "started"), notes)
@@ -73,7 +80,9 @@ def _member(archive: zipfile.ZipFile, name: str) -> bytes:
         raise zipfile.BadZipFile("the archive is closed")
     stream.seek(info.header_offset)
     local = stream.read(30)
-    stream.seek(info.header_offset + 30 + int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little"))
+    stream.seek(
+        info.header_offset + 30 + int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little")
+    )
     with pa.CompressedInputStream(pa.BufferReader(stream.read(info.compress_size)), "zstd") as content:
         return content.read()
 
@@ -103,7 +112,9 @@ def _check_version(version: Any, title: str) -> None:
 
 def _note_status(status: Any, notes: Notes) -> None:
     if status != "success":
-        notes.sentences.append(f"The evaluation has the status {status!r}: only the samples that it finished are in the log.")
+        notes.sentences.append(
+            f"The evaluation has the status {status!r}: only the samples that it finished are in the log."
+        )
 
 
 def _sample(record: dict[str, Any]) -> Sample:
@@ -114,7 +125,11 @@ def _sample(record: dict[str, Any]) -> Sample:
     scores: dict[str, Any] = {}
     for scorer, score in given.items():
         value = score.get("value") if isinstance(score, Mapping) else score
-        parts = {f"{scorer}.{name}": part for name, part in value.items()} if isinstance(value, Mapping) else {scorer: value}
+        parts = (
+            {f"{scorer}.{name}": part for name, part in value.items()}
+            if isinstance(value, Mapping)
+            else {scorer: value}
+        )
         scores |= {name: _number(part) for name, part in parts.items() if is_scalar(part)}
     prompt = _text(record.get("input"))
     if prompt is not None and prompt.startswith(ATTACHMENT):

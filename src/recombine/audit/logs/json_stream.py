@@ -107,7 +107,9 @@ class _Reader:
     def expect(self, sign: str) -> None:
         """Go past a character."""
         if (found := self.next_sign()) != sign:
-            raise BadInput(f"{self.title} is not JSON: {sign!r} was expected, got {found!r}.", fix="give the log as it was written")
+            raise BadInput(
+                f"{self.title} is not JSON: {sign!r} was expected, got {found!r}.", fix="give the log as it was written"
+            )
         self.at += 1
 
     def value(self) -> Any:
@@ -119,7 +121,9 @@ class _Reader:
             except json.JSONDecodeError as error:
                 unfinished = error.msg.startswith("Unterminated string") or error.pos >= len(self.text) - NEAR
                 if not unfinished:
-                    raise BadInput(f"{self.title} is not JSON: {error.msg}.", fix="give the log as it was written") from None
+                    raise BadInput(
+                        f"{self.title} is not JSON: {error.msg}.", fix="give the log as it was written"
+                    ) from None
                 if self.ended:
                     raise self.truncated() from None
             except RecursionError:
@@ -141,4 +145,6 @@ class _Reader:
 
     def truncated(self) -> BadInput:
         """The error about a file that ends too early."""
-        return BadInput(f"{self.title} ends in the middle: it is truncated.", fix="copy it again, or write the log again")
+        return BadInput(
+            f"{self.title} ends in the middle: it is truncated.", fix="copy it again, or write the log again"
+        )

@@ -38,7 +38,9 @@ def samples(path: Path, title: str, notes: Notes) -> Iterator[Sample]:
         yield _sample(record)
     if len(filters) > 1:
         named = ", ".join(str(name) for name in filters)
-        notes.sentences.append(f"Each sample counts once for each filter ({named}); --where \"filter = '{next(iter(filters))}'\" keeps one.")
+        notes.sentences.append(
+            f"Each sample counts once for each filter ({named}); --where \"filter = '{next(iter(filters))}'\" keeps one."
+        )
 
 
 def _sample(record: dict[str, Any]) -> Sample:
@@ -48,9 +50,13 @@ def _sample(record: dict[str, Any]) -> Sample:
         for name, value in record.items()
         if (name in named if named else name not in OWN) and is_scalar(value) and not isinstance(value, str)
     }
-    columns = {"doc_id": record["doc_id"], "filter": record.get("filter")} | flattened({"target": record.get("target")}, "")
+    columns = {"doc_id": record["doc_id"], "filter": record.get("filter")} | flattened(
+        {"target": record.get("target")}, ""
+    )
     doc = record["doc"]
-    columns |= flattened(doc, "doc.") if isinstance(doc, Mapping) else {"doc": doc if is_scalar(doc) else json.dumps(doc)}
+    columns |= (
+        flattened(doc, "doc.") if isinstance(doc, Mapping) else {"doc": doc if is_scalar(doc) else json.dumps(doc)}
+    )
     return Sample(_prompt(record["arguments"]), columns | scores, tuple(scores))
 
 

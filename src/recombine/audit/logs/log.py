@@ -88,7 +88,9 @@ class Log:
     @functools.cached_property
     def templates(self) -> tuple[Template, ...]:
         """The templates, parsed."""
-        return tuple(map(Template, (self.template,) if isinstance(self.template, str) and self.template else self.template))
+        return tuple(
+            map(Template, (self.template,) if isinstance(self.template, str) and self.template else self.template)
+        )
 
     @functools.cached_property
     def reader(self) -> Reader:
@@ -154,7 +156,9 @@ class Log:
         if self.prompt is None:
             return sample.prompt
         if self.prompt not in sample.columns:
-            raise BadInput(f"{self.title} has no column {self.prompt!r}.", fix=did_you_mean(self.prompt, sample.columns))
+            raise BadInput(
+                f"{self.title} has no column {self.prompt!r}.", fix=did_you_mean(self.prompt, sample.columns)
+            )
         value = sample.columns[self.prompt]
         return None if value is None else str(value)
 
@@ -215,7 +219,9 @@ class Log:
             f"hive_partitioning = false, columns = {{{columns}}})"
         )
         kinds = ["VARCHAR"] * len(names)
-        return Format(relation, [*names], kinds, wrap="({} ->> '$')", path=path, alias=False, notes=tuple(notes.sentences))
+        return Format(
+            relation, [*names], kinds, wrap="({} ->> '$')", path=path, alias=False, notes=tuple(notes.sentences)
+        )
 
 
 def reader_of(path: str | Path, format: str | None = None) -> Reader | None:

@@ -143,7 +143,9 @@ def _pieces(text: str) -> Iterator[str | Field]:
     try:
         parsed = list(string.Formatter().parse(text))
     except ValueError as error:
-        raise BadInput(f"The template {text!r} cannot be read: {error}.", fix=f"{EXAMPLE}; a brace is {{{{ or }}}}") from None
+        raise BadInput(
+            f"The template {text!r} cannot be read: {error}.", fix=f"{EXAMPLE}; a brace is {{{{ or }}}}"
+        ) from None
     literal = ""
     for before, name, values, conversion in parsed:
         literal += before
@@ -154,7 +156,9 @@ def _pieces(text: str) -> Iterator[str | Field]:
         if literal:
             yield re.sub(r"\s+", " ", literal)
         literal = ""
-        listed = tuple(dict.fromkeys(_one_space(value) for value in values.split("|") if value.strip())) if values else ()
+        listed = (
+            tuple(dict.fromkeys(_one_space(value) for value in values.split("|") if value.strip())) if values else ()
+        )
         yield Field(name, listed)
     if literal:
         yield re.sub(r"\s+", " ", literal).rstrip() or " "

@@ -138,7 +138,7 @@ def _gathered(
         query = Query(table, columns)
         groups = query.groups(levels)
         _check_columns(query, groups, title)
-        notes = [*table.notes] + missing_factors(groups, columns, title) + missing_scores(groups, columns)
+        notes = [*table.notes, *missing_factors(groups, columns, title), *missing_scores(groups, columns)]
         training, more = (None, []) if train is None else _training(train, columns, levels, memory)
         notes += more
         cells, codes, cell = cells_of(groups, training, columns, levels, title)

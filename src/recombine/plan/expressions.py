@@ -206,7 +206,11 @@ class _Parser:
             try:
                 numbers.append(float(text))
             except ValueError:
-                what = f"{text!r} is not a number" if token is limit else f"{factor!r} has the level {text!r}, which is not a number"
+                what = (
+                    f"{text!r} is not a number"
+                    if token is limit
+                    else f"{factor!r} has the level {text!r}, which is not a number"
+                )
                 self._fail(what, token, "compare by =, != or in")
         compare = ORDERS[sign.text]
         chosen = [index for index, number in enumerate(numbers[1:]) if compare(number, numbers[0])]

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from recombine.errors import BadInput, did_you_mean
 from recombine.overrides import explain
 from recombine.plan.expressions import parse
-from recombine.plan.stronger import make_groups
 from recombine.plan.spec_file import Document, KeyPath, read_document
+from recombine.plan.stronger import make_groups
 from recombine.spaces import ProductSpace, Space, SubsetSpace
 
 WIDEST = 5_000

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 from jaxtyping import Int
@@ -34,9 +35,11 @@ class Group:
     strength: int
 
 
-def make_groups(space: Space, given: Mapping[Sequence[str], int] | Iterable[tuple[Sequence[str], int]]) -> tuple[Group, ...]:
+def make_groups(
+    space: Space, given: Mapping[Sequence[str], int] | Iterable[tuple[Sequence[str], int]]
+) -> tuple[Group, ...]:
     """The groups that a user named: factors and a strength."""
-    pairs = list(given.items() if isinstance(given, Mapping) else given)
+    pairs = cast(list[tuple[Sequence[str], int]], list(given.items() if isinstance(given, Mapping) else given))
     if pairs and not isinstance(space, ProductSpace):
         raise BadInput("Groups with a strength of their own need factors, and subsets have none.", fix="use --strength")
     names = [name for name, _ in space.factors] if isinstance(space, ProductSpace) else []
@@ -57,7 +60,7 @@ def make_groups(space: Space, given: Mapping[Sequence[str], int] | Iterable[tupl
 
 def stronger_rows(
     space: Space, groups: Sequence[Group], there: Rows, forbidden: Sequence[Forbidden], seed: int, strength: int
-) -> tuple[Rows, list[str]]:
+) -> tuple[Int[np.ndarray, "more slots"], list[str]]:
     """Combinations that cover the interactions of the groups which `there` lacks, and a sentence about each group.
 
     Each group gets a covering design of its own factors. The designs stand side by side in the same combinations where
@@ -84,7 +87,11 @@ def stronger_rows(
         while missing:
             fixed = np.array([missing[index] for index in rng.permutation(len(missing))[:CANDIDATES]])
             made, alive = builder.build(fixed, tally, keep=True)
-            row = made[np.where(alive, tally.worth(made), -1).argmax()] if alive.any() else rules.witness(fixed[0].tolist())
+            row = (
+                made[np.where(alive, tally.worth(made), -1).argmax()]
+                if alive.any()
+                else rules.witness(fixed[0].tolist())
+            )
             if row is None:
                 # No combination that is allowed has it.
                 missing.remove(tuple(fixed[0].tolist()))
@@ -106,7 +113,7 @@ def _count(space: ProductSpace, group: Group) -> int:
     return sum(math.prod(levels) for levels in sets)
 
 
-def _design(space: ProductSpace, group: Group, there: Rows, seed: int) -> Int[np.ndarray, "n few"]:
+def _design(space: ProductSpace, group: Group, there: Rows, seed: int) -> Int[np.ndarray, "rows few"]:
     """A covering design of the group's factors alone, without what is there, as constituents of the whole space."""
     if (number := _count(space, group)) > MOST:
         raise BadInput(
@@ -120,7 +127,7 @@ def _design(space: ProductSpace, group: Group, there: Rows, seed: int) -> Int[np
 
 
 def _side_by_side(
-    groups: Sequence[Group], parts: Sequence[Int[np.ndarray, "n few"]], space: ProductSpace
+    groups: Sequence[Group], parts: Sequence[Int[np.ndarray, "_ _"]], space: ProductSpace
 ) -> Iterable[Int[np.ndarray, " slots"]]:
     """Rows of the designs, one of each group where the groups share no factor; the rest is the pad."""
     together: list[tuple[set[int], list[np.ndarray]]] = []

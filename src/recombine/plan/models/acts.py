@@ -41,7 +41,9 @@ def read(source: Source) -> Model:
         parser = Rules(source, known, tokens_of(source, at, at + len(line), brackets=False))
         written.append(parser.constraint())
         if parser.here.kind != "end":
-            parser.fail(f"{parser.named()} is not expected here", "write one constraint per line; arithmetic is not read")
+            parser.fail(
+                f"{parser.named()} is not expected here", "write one constraint per line; arithmetic is not read"
+            )
     stronger = tuple(group for at, line in relations if (group := _relation(source, at, line, known)) is not None)
     return Model(tuple(known), tuple(written), (), stronger)
 
@@ -70,7 +72,9 @@ def _relation(source: Source, at: int, line: str, known: list[Parameter]) -> tup
     for piece, place in pieces[:-1]:
         found = next((one.name for one in known if one.name.lower() == piece.lower()), None)
         if found is None:
-            source.fail(place, f"there is no parameter called {piece!r}", did_you_mean(piece, [one.name for one in known]))
+            source.fail(
+                place, f"there is no parameter called {piece!r}", did_you_mean(piece, [one.name for one in known])
+            )
         names.append(found)
     strength = int(pieces[-1][0])
     if not 1 <= strength <= len(names):

@@ -30,7 +30,9 @@ def read(source: Source) -> Model:
         match = DECLARED.match(text, at, end)
         start = at + len(text[at:end]) - len(text[at:end].lstrip())
         if match is None:
-            source.fail(start, "this parameter cannot be read", "write name: {a, b}, name: Boolean or name: [1 .. 5] step 2")
+            source.fail(
+                start, "this parameter cannot be read", "write name: {a, b}, name: Boolean or name: [1 .. 5] step 2"
+            )
         parameters.append((_parameter(source, match, start), start))
         at = match.end()
     check_names(source, parameters)
@@ -55,7 +57,9 @@ def _rules(source: Source, known: list[Parameter], begin: int) -> list[str]:
     """The constraints, each between two #."""
     marks = [match.start() for match in re.finditer("#", source.text[begin:])]
     if len(marks) % 2 or (not marks and source.text[begin:].strip()):
-        source.fail(begin + (marks[-1] if marks else 0), "a constraint is not closed", "write each constraint between two #")
+        source.fail(
+            begin + (marks[-1] if marks else 0), "a constraint is not closed", "write each constraint between two #"
+        )
     rules = []
     for first, last in zip(marks[::2], marks[1::2], strict=True):
         parser = Rules(source, known, tokens_of(source, begin + first + 1, begin + last, brackets=False))

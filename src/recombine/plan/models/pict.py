@@ -96,9 +96,15 @@ def _group(source: Source, at: int, line: str, known: list[Parameter]) -> tuple[
     for piece, place in split_values(source, at + match.start(1), at + match.end(1)):
         found = next((one.name for one in known if one.name.lower() == piece.lower()), None)
         if found is None:
-            source.fail(place, f"there is no parameter called {piece!r}", did_you_mean(piece, [one.name for one in known]))
+            source.fail(
+                place, f"there is no parameter called {piece!r}", did_you_mean(piece, [one.name for one in known])
+            )
         names.append(found)
     strength = int(match[2] or 2)
     if not 1 <= strength <= len(names):
-        source.fail(at + match.start(2), f"the strength {strength} is not possible for {len(names)} parameters", f"write 1 to {len(names)}")
+        source.fail(
+            at + match.start(2),
+            f"the strength {strength} is not possible for {len(names)} parameters",
+            f"write 1 to {len(names)}",
+        )
     return (tuple(names), strength) if strength > 2 else None

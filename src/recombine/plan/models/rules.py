@@ -159,7 +159,9 @@ class Rules:
         elif {value.lower() for value in one.values} == {"true", "false"} and not negative:
             chosen = [value for value in one.values if value.lower() == "true"]
         else:
-            self.fail(f"expected a comparison after {one.name!r}, got {self.named()}", "write =, <>, <, <=, >, >=, IN or LIKE")
+            self.fail(
+                f"expected a comparison after {one.name!r}, got {self.named()}", "write =, <>, <, <=, >, >=, IN or LIKE"
+            )
             raise AssertionError
         statement = has(one, chosen)
         return f"not ({statement})" if negative else statement
@@ -205,7 +207,11 @@ class Rules:
         """A value as a number."""
         number = _number(value)
         if number is None:
-            self.fail(f"{one.name!r} cannot be compared by {sign.text!r}: its value {value!r} is not a number", "compare by = or <>", sign)
+            self.fail(
+                f"{one.name!r} cannot be compared by {sign.text!r}: its value {value!r} is not a number",
+                "compare by = or <>",
+                sign,
+            )
             raise AssertionError
         return number
 
@@ -224,7 +230,9 @@ class Rules:
             pieces.append((left, fits))
         # Values with the same partners share a statement.
         grouped = itertools.groupby(sorted(pieces, key=lambda piece: piece[1]), key=lambda piece: piece[1])
-        joined = [f"({has(one, [left for left, _ in group])} and {has(other, fits)})" for fits, group in grouped if fits]
+        joined = [
+            f"({has(one, [left for left, _ in group])} and {has(other, fits)})" for fits, group in grouped if fits
+        ]
         return f"({' or '.join(joined)})" if joined else has(one, [])
 
 

@@ -93,7 +93,11 @@ def tokens_of(source: Source, begin: int, end: int, *, brackets: bool) -> list[T
         if match is None or (match.lastgroup == "name" and not brackets):
             sign = source.text[at]
             quote = sign in "\"'"
-            source.fail(at, "this quote is not closed" if quote else f"{sign!r} is not expected here", "close it" if quote else None)
+            source.fail(
+                at,
+                "this quote is not closed" if quote else f"{sign!r} is not expected here",
+                "close it" if quote else None,
+            )
         kind = str(match.lastgroup)
         if kind != "space":
             text = match[kind].strip()

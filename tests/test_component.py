@@ -84,7 +84,7 @@ def test_find():
     ("room", "kind", "message"),
     [
         ("spaces", "subsett", r"There is no space called 'subsett'.*\n.*did you mean 'subset'\?"),
-        ("spaces", "qqq", r"known: instances, lists, number-pairs, product, scan, subset"),
+        ("spaces", "qqq", r"known: instances, lists, number-pairs, pairs, product, scan, subset"),
         ("families", "qqq", "There is no family called 'qqq'"),
         ("studies", "qqq", "There is no study called 'qqq'"),
     ],
@@ -101,7 +101,7 @@ def test_resolve():
     for wrong in (3, None, {"modules": 4}):
         with pytest.raises(
             BadInput,
-            match="give a name, or a mapping with a kind; known: instances, lists, number-pairs, product, scan, subset",
+            match="give a name, or a mapping with a kind; known: instances, lists, number-pairs, pairs, product, scan, subset",
         ):
             resolve("spaces", wrong)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,14 +28,10 @@ class PairsTeacher(SequenceTeacher):
     questions: Int[Array, "pair word"]
     answers: Int[Array, "pair token"]
     base: int
-    first_word: int
     width: int
 
     def task(self, row: Int[Array, " slots"], key: Array) -> Task:
-        task = Task.unweighted(row, self.width)
-        # Probes decode words, not the number of the pair.
-        is_word = jnp.arange(self.width) >= self.first_word
-        return Task(row, task.coefficients, task.vector * is_word)
+        return Task.unweighted(row, self.width)
 
     def _number(self, row: Int[Array, " slots"]) -> Int[Array, ""]:
         return row[0] * self.base + row[1] - self.base
@@ -108,10 +105,10 @@ class Pairs(SequenceFamily):
 
     def own_space(self) -> PairSpace:
         """The space of the table's pairs."""
-        return PairSpace(source={name: getattr(self.source, name) for name in PairSource.__dataclass_fields__})
+        return PairSpace(source=tuple(dataclasses.asdict(self.source).items()))
 
     def check(self, space: Space) -> None:
-        if not isinstance(space, PairSpace) or PairSource(**space.source) != self.source:  # pyright: ignore[reportArgumentType]
+        if not isinstance(space, PairSpace) or space.of != self.source:
             raise BadInput(
                 f"The family 'pairs' needs the space of its table, got {space.title}.",
                 fix="space=pairs, or leave it out",
@@ -142,6 +139,5 @@ class Pairs(SequenceFamily):
             jnp.asarray(padded([words.numbers(text) for text in pairs.inputs], self.longest_prompt)),
             jnp.asarray(padded(answers, self.longest_answer)),
             base=space.base,
-            first_word=space.first_word,
             width=space.width,
         )

@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
-from pydantic import Field, field_validator
 
 from recombine.language.pair_table import Pairs, PairSource
 from recombine.spaces.base import Space
@@ -30,28 +29,27 @@ class PairSpace(Space):
     """
 
     kind: Literal["pairs"] = "pairs"
-    source: dict[str, str] = Field(default_factory=dict)
-    """The file, its hash and its columns, as the family has them."""
-
-    @field_validator("source")
-    @classmethod
-    def _known(cls, given: dict[str, Any]) -> dict[str, Any]:
-        PairSource(**given)
-        return given
+    source: tuple[tuple[str, str], ...] = ()
+    """The file, its hash and its columns by name, as the family has them."""
 
     def meaning(self) -> dict[str, Any]:
         """The configuration without the path of the file: its hash says what is in it."""
-        source = {name: value for name, value in self.source.items() if name != "table"}
+        source = [list(item) for item in self.source if item[0] != "table"]
         return super().meaning() | {"source": source}
+
+    @property
+    def of(self) -> PairSource:
+        """The file and its columns."""
+        return PairSource(**dict(self.source))  # pyright: ignore[reportArgumentType]
 
     @property
     def pairs(self) -> Pairs:
         """The pairs of the table."""
-        return PairSource(**self.source).pairs()  # pyright: ignore[reportArgumentType]
+        return self.of.pairs()
 
     @property
     def _table(self) -> _Table:
-        return _table(PairSource(**self.source))  # pyright: ignore[reportArgumentType]
+        return _table(self.of)
 
     @property
     def base(self) -> int:
@@ -98,10 +96,10 @@ class PairSpace(Space):
         return rows[np.lexsort((*rows.T[::-1], parts))]
 
     def interactions(self, strength: int) -> int:
-        return len(_meeting(PairSource(**self.source), strength))  # pyright: ignore[reportArgumentType]
+        return len(_meeting(self.of, strength))
 
     def list_interactions(self, strength: int) -> Int[np.ndarray, "n strength"]:
-        return _meeting(PairSource(**self.source), strength).copy()  # pyright: ignore[reportArgumentType]
+        return _meeting(self.of, strength).copy()
 
     def second_moment(self) -> Float[np.ndarray, "width width"]:
         members = membership(self._table.rows, self.width)

@@ -21,11 +21,10 @@ from recombine.supports.certificate import Certificate, certify
 class ListedPairs(Listed):
     """Pairs of a table. Only words are parts: the constituents that number pairs count as met with everything."""
 
-    def second_moment(self) -> Float[np.ndarray, "width width"]:
+    def parts_met(self) -> Float[np.ndarray, "width width"]:
         assert isinstance(self.space, PairSpace)
-        moment, first = super().second_moment(), self.space.first_word
-        # Shares as if every number were trained equally often, with every word.
-        moment[:first, :] = moment[:, :first] = 1 / self.space.base
+        moment, first = self.second_moment(), self.space.first_word
+        moment[:first, :] = moment[:, :first] = 1
         return moment
 
     def certificate(self, strengths: tuple[int, ...] = (1, 2, 3)) -> Certificate:

@@ -40,19 +40,19 @@ def pair_certificate(support: Listed) -> dict[str, float]:
     atoms = [Counter(word for number in side for word in pairs.inputs[number]) for side in (train, test)]
     outputs = [Counter(word for number in side for word in pairs.outputs[number]) for side in (train, test)]
     compounds = [Counter(compounds_of(pairs, side)) for side in (train, test)]
-    moment = support.second_moment()
+    moment = support.parts_met()
     first = space.first_word
     met = np.triu(Listed(space, support.reserved).second_moment()[first:, first:] > 0, k=1)
     strata = stratum(support.reserved, moment)
     trained = {pairs.inputs[number] for number in train}
     return {
         "inputs_trained": float(np.mean([pairs.inputs[number] in trained for number in test])),
-        "words_unseen": _unseen(*atoms),
-        "output_words_unseen": _unseen(*outputs),
-        "compounds_unseen": _unseen(*compounds),
+        "words_unseen": _unseen(atoms),
+        "output_words_unseen": _unseen(outputs),
+        "compounds_unseen": _unseen(compounds),
         "pairs_unmet": float(np.mean(moment[first:, first:][met] == 0)) if met.any() else 0.0,
-        "atom_divergence": _apart(*atoms, ATOM_ALPHA),
-        "compound_divergence": _apart(*compounds, COMPOUND_ALPHA),
+        "atom_divergence": _apart(atoms, ATOM_ALPHA),
+        "compound_divergence": _apart(compounds, COMPOUND_ALPHA),
         **{f"share_{name}": float(np.mean(strata == name)) for name in STRATA},
     }
 
@@ -108,12 +108,14 @@ def of_parse(text: str, words: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     return iter(found)
 
 
-def _unseen(train: Counter[Any], test: Counter[Any]) -> float:
+def _unseen(sides: Sequence[Counter[Any]]) -> float:
+    train, test = sides
     return sum(count for part, count in test.items() if part not in train) / max(1, test.total())
 
 
-def _apart(train: Counter[Any], test: Counter[Any], alpha: float) -> float:
+def _apart(sides: Sequence[Counter[Any]], alpha: float) -> float:
     """The divergence of two lists of counts; 0 where the test has none, 1 where only training has none."""
+    train, test = sides
     if not (train and test):
         return float(bool(test))
     every = list(train | test)

@@ -210,8 +210,24 @@ def told(found: rc.audit.CoverageGraphFinding) -> Iterator[str | Table]:
     for note in found.notes:
         yield f"note: {plain(note)}"
     yield ""
-    yield table("How much is covered", ["cutoff", "combinations", "share", ""], _levels(found), left=1)
+    heads = ["cutoff", "combinations", "share", "", *(["implied right"] if _graded(found) else [])]
+    yield table("How much is covered", heads, _levels(found), left=1)
     columns = [plain(name) for name in found.columns]
+    if found.implied:
+        some = min(SHOWN, len(found.implied))
+        graded = [found.outcome] if _graded(found) else []
+        follows = [
+            (
+                *map(_cut, each.combination),
+                _cut(each.outcome or "several"),
+                *([_cut(each.true or "-")] if graded else []),
+                each.cutoff,
+            )
+            for each in found.implied[:some]
+        ]
+        heads = [*columns, f"implied {plain(found.outcome)}", *map(plain, graded), "cutoff"]
+        covered = sum(one.combinations for one in found.cutoffs if one.cutoff >= max(found.k, 1))
+        yield table(f"What follows, {some} of {covered:,}", heads, follows, left=len(heads) - 1)
     if found.uncovered:
         reasons = [(reason, f"{number:,}") for reason, number in found.because.items()]
         yield table(f"Why {found.uncovered_count:,} are uncovered", ["", ""], reasons)
@@ -245,17 +261,26 @@ def _head(found: rc.audit.CoverageGraphFinding) -> str:
     return text
 
 
-def _levels(found: rc.audit.CoverageGraphFinding) -> list[tuple[str, str, str, str]]:
+def _graded(found: rc.audit.CoverageGraphFinding) -> bool:
+    """Whether the true outcomes of combinations are known."""
+    return any(one.right is not None for one in found.cutoffs)
+
+
+def _levels(found: rc.audit.CoverageGraphFinding) -> list[tuple[str, ...]]:
     """The cutoffs, smallest first; those that are too many to show in one line."""
-    rows = [(str(one.cutoff), one.combinations, one.cutoff) for one in found.cutoffs[:CUTOFFS]]
-    rest = found.cutoffs[CUTOFFS:]
+    groups = [(str(one.cutoff), [one]) for one in found.cutoffs[:CUTOFFS]]
+    rest = list(found.cutoffs[CUTOFFS:])
     if rest:
-        rows.append((f"{rest[0].cutoff} or more", sum(one.combinations for one in rest), rest[0].cutoff))
-    total = max(1, found.looked_at)
-    return [
-        (name, f"{count:,}", f"{100 * count / total:.1f} %", "uncovered" if cutoff < found.k else "")
-        for name, count, cutoff in rows
-    ]
+        groups.append((f"{rest[0].cutoff} or more", rest))
+    rows = []
+    for name, group in groups:
+        count = sum(one.combinations for one in group)
+        known = [one.right for one in group if one.right is not None]
+        right = f"{sum(known) / count:.2f}" if known and count else "-"
+        share = f"{100 * count / max(1, found.looked_at):.1f} %"
+        uncovered = "uncovered" if group[0].cutoff < found.k else ""
+        rows.append((name, f"{count:,}", share, uncovered, *([right] if _graded(found) else [])))
+    return rows
 
 
 def _spread(found: rc.audit.CoverageGraphFinding) -> list[Uncovered]:

@@ -50,7 +50,7 @@ Model Phone
 Parameters:
   viewer : Boolean
   lines:  [ 25 .. 31 ] step 3
-  display : {mc16, mc8, bw};
+  display : {mc16 mc8, bw};
 Constraints:
   # viewer => lines > 28 #
   # display == bw <=> !viewer #   // both ways

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 from recombine.plan.models.rules import Rules
-from recombine.plan.models.source import Model, Parameter, Source, check_names, parameter, split_values, tokens_of
+from recombine.plan.models.source import Model, Parameter, Source, check_names, parameter, tokens_of
 
 MOST = 5000
 """The most values of a range."""
 DECLARED = re.compile(
-    r"\s*(?P<name>[\w.]+)\s*:\s*(?:(?P<boolean>Boolean)\b|\{(?P<values>[^}]*)\}"
+    r"\s*(?P<name>[\w.]+)\s*::?\s*(?:(?P<boolean>Boolean)\b|\{(?P<values>[^}]*)\}"
     r"|\[\s*(?P<low>-?\d+)\s*\.\.\s*(?P<high>-?\d+)\s*\](?:\s*step\s*(?P<step>\d+))?)\s*;?",
     re.IGNORECASE,
 )
@@ -45,7 +45,8 @@ def _parameter(source: Source, match: re.Match[str], at: int) -> Parameter:
     if match["boolean"]:
         return parameter(source, name, ("true", "false"), at)
     if match["values"] is not None:
-        values = [piece.strip('"') for piece, _ in split_values(source, match.start("values"), match.end("values"))]
+        # Commas between values are optional.
+        values = [piece.strip('"') for piece in re.findall(r'"[^"]*"|[^\s,]+', match["values"])]
         return parameter(source, name, values, at)
     low, high, step = int(match["low"]), int(match["high"]), int(match["step"] or 1)
     if step < 1 or not 0 <= high - low <= MOST * step:

@@ -31,6 +31,20 @@ def test_truncated(name, share, tmp_path):
     refused(Log(path, template="a {a}"), "truncated")
 
 
+def test_damaged_archives(tmp_path):
+    content = bytearray((RECORDED / "inspect.eval").read_bytes())
+    for start in (3000, 9000, 15000):
+        damaged = bytearray(content)
+        damaged[start : start + 60] = bytes(60)
+        path = tmp_path / "log.eval"
+        path.write_bytes(damaged)
+        refused(path, "truncated or damaged|not as inspect writes it")
+    with zipfile.ZipFile(path, "w") as out:
+        out.writestr("header.json", '{"version": 2, "status": "success"}')
+        out.writestr("samples/1_epoch_1.json", "[" * 100_000)
+    refused(path, "not as inspect writes it|damaged")
+
+
 def test_truncated_lines_name_the_line(tmp_path):
     for name in ("samples_scene_objects.jsonl", "geneval_results.jsonl"):
         path = tmp_path / name

@@ -56,6 +56,9 @@ def samples(path: Path, title: str, notes: Notes) -> Iterator[Sample]:
                 "split": found[0][5],
             }
             yield Sample(found[0][6], columns | scores, tuple(scores))
+    except sqlite3.Error as error:
+        fix = "free space for temporary files" if "full" in str(error) else None
+        raise BadInput(f"The files of {title} cannot be joined: {error}.", fix=fix) from None
     finally:
         database.close()
 

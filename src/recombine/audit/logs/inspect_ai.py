@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ WORDS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 
 ZSTANDARD = 93
 """The number of this compression in an archive; Python's own reader lacks it before 3.14."""
 ATTACHMENT = "attachment://"
+LARGEST = 2**28
+"""The most bytes of one sample."""
 HEADER, START = "header.json", "_journal/start.json"
 
 
@@ -61,7 +64,7 @@ def _of_archive(path: Path, title: str, notes: Notes) -> Iterator[Sample]:
             for name in archive.namelist():
                 if name.startswith("samples/") and name.endswith(".json"):
                     yield _sample(json.loads(_member(archive, name)))
-    except (zipfile.BadZipFile, EOFError, ValueError, OSError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError, NotImplementedError) as error:
         if isinstance(error, BadInput):
             raise
         raise BadInput(
@@ -72,6 +75,8 @@ def _of_archive(path: Path, title: str, notes: Notes) -> Iterator[Sample]:
 
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:
     info = archive.getinfo(name)
+    if info.file_size > LARGEST:
+        raise BadInput(f"{name} has more than {LARGEST:,} bytes.", fix="leave such samples out of the log")
     if info.compress_type != ZSTANDARD:
         return archive.read(name)
     # The local header says how long the name and the extra field before the content are.
@@ -84,7 +89,11 @@ def _member(archive: zipfile.ZipFile, name: str) -> bytes:
         info.header_offset + 30 + int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little")
     )
     with pa.CompressedInputStream(pa.BufferReader(stream.read(info.compress_size)), "zstd") as content:
-        return content.read()
+        # The size that the archive states need not be true.
+        found = content.read(LARGEST)
+    if zlib.crc32(found) != info.CRC:
+        raise zipfile.BadZipFile(f"the checksum of {name} is wrong")
+    return found
 
 
 def _of_json(path: Path, title: str, notes: Notes) -> Iterator[Sample]:

@@ -130,7 +130,7 @@ class Log:
                 yield sample
         except BadInput:
             raise
-        except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError, IndexError, RecursionError) as error:
             raise BadInput(
                 f"Sample {number + 1} of {self.title} is not as {reader.name} writes it: {type(error).__name__}: {error}.",
                 fix="the log may be damaged or of a newer version: write it again, or give its samples as a table",
@@ -232,9 +232,9 @@ def reader_of(path: str | Path, format: str | None = None) -> Reader | None:
     if format is not None:
         return _reader(format)
     head = b""
-    if path.is_file():
-        with path.open("rb") as stream:
-            head = stream.read(HEAD)
+    # What cannot be read is reported where it is opened.
+    with contextlib.suppress(OSError), path.open("rb") as stream:
+        head = stream.read(HEAD)
     every = (_reader(name) for name in READERS if name != "table")
     return next((reader for reader in every if reader.recognises(path, head)), None)
 

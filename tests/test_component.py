@@ -49,7 +49,7 @@ def entry_points(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_kinds_are_files_that_declare_one():
-    assert kinds("spaces") == ("instances", "lists", "number-pairs", "product", "scan", "subset")
+    assert kinds("spaces") == ("instances", "lists", "number-pairs", "pairs", "product", "scan", "subset")
     assert {"random", "missing-part"} <= set(kinds("supports"))
     assert not {"base", "rows", "drawing", "listed", "regions", "certificate"} & set(kinds("supports"))
 
@@ -84,7 +84,7 @@ def test_find():
     ("room", "kind", "message"),
     [
         ("spaces", "subsett", r"There is no space called 'subsett'.*\n.*did you mean 'subset'\?"),
-        ("spaces", "qqq", r"known: instances, lists, number-pairs, product, scan, subset"),
+        ("spaces", "qqq", r"known: instances, lists, number-pairs, pairs, product, scan, subset"),
         ("families", "qqq", "There is no family called 'qqq'"),
         ("studies", "qqq", "There is no study called 'qqq'"),
     ],
@@ -101,7 +101,7 @@ def test_resolve():
     for wrong in (3, None, {"modules": 4}):
         with pytest.raises(
             BadInput,
-            match="give a name, or a mapping with a kind; known: instances, lists, number-pairs, product, scan, subset",
+            match="give a name, or a mapping with a kind; known: instances, lists, number-pairs, pairs, product, scan, subset",
         ):
             resolve("spaces", wrong)
 
@@ -131,7 +131,17 @@ def test_components_are_frozen_and_refuse_unknown_fields():
 
 @pytest.mark.usefixtures("entry_points")
 def test_other_packages_plug_in():
-    assert kinds("spaces") == ("broken", "instances", "lists", "number-pairs", "plugged", "product", "scan", "subset")
+    assert kinds("spaces") == (
+        "broken",
+        "instances",
+        "lists",
+        "number-pairs",
+        "pairs",
+        "plugged",
+        "product",
+        "scan",
+        "subset",
+    )
     space = resolve("spaces", {"kind": "plugged", "modules": 4, "max_active": 2})
     assert type(space).__name__ == "Plugged"
     assert summary("spaces", "plugged") == "A space of somebody else's package."

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -52,3 +54,19 @@ def _imported(file: str) -> dict[str, str]:
     with open(file, encoding="utf-8") as source:
         block = source.read().partition("if TYPE_CHECKING:\n")[2]
     return {name: module for module, names in _IMPORT.findall(block) for name in _NAME.findall(names)}
+
+
+def make_callable(package: str, function: str) -> None:
+    """Make a package callable: calling it calls a function, which is imported then.
+
+    Args:
+        package: The package's `__name__`.
+        function: The function, as `module:name`.
+    """
+    module, _, name = function.partition(":")
+
+    class CallablePackage(types.ModuleType):
+        def __call__(self, *arguments: Any, **named: Any) -> Any:
+            return getattr(importlib.import_module(module), name)(*arguments, **named)
+
+    sys.modules[package].__class__ = CallablePackage

@@ -99,11 +99,12 @@ class Component(Configuration):
 class ChangedFields(dict[str, Any]):
     """The fields of a component while `replace` changes some of them.
 
-    It remembers the component's class, so that classes that no room knows (a notebook's own) can be changed too.
+    It remembers the component, so that classes that no room knows (a notebook's own) can be changed too.
     """
 
     def __init__(self, component: Component) -> None:
         super().__init__(component)
+        self.component = component
         self.component_class = type(component)
 
 

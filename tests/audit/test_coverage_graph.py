@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -87,3 +88,42 @@ def test_a_finding_shows_itself_on_a_screen_and_in_a_notebook():
     assert lines[1].startswith("11 % of 9 untrained combinations follow from the facts (k = 1); 8 do not.")
     page = finding._repr_html_()
     assert "<i>" not in page and "&lt;i&gt;p" in page and "\x1b" not in page + repr(finding)
+
+
+def test_implied_outcomes_are_printed_and_graded():
+    """a and b agree on 1 and 2, b and c on 2 and 3: chains through b lead to all of them."""
+    known = {"a": {1: "x", 2: "y", 4: "u"}, "b": {1: "x", 2: "y", 3: "z"}, "c": {2: "y", 3: "z", 5: "v"}, "d": {6: "w"}}
+    rows = [(who, asked, said) for who, answers in known.items() for asked, said in answers.items()]
+    table = pd.DataFrame(rows, columns=["who", "asked", "said"])
+    test = pd.DataFrame(
+        [("a", 3, "z"), ("b", 4, "other"), ("c", 4, "u"), ("d", 1, "x"), ("a", 1, "x")], columns=table.columns
+    )
+    found, looked = audit_coverage_graph(table, test=test)
+    implied = {each.combination: (each.outcome, each.true, each.cutoff) for each in found.implied}
+    assert implied == {("a", "3"): ("z", "z", 2), ("b", "4"): ("u", "other", 2), ("c", "4"): ("u", "u", 2)}
+    assert [(one.cutoff, one.combinations, one.right) for one in found.cutoffs] == [(0, 1, None), (2, 3, 2)]
+    frame = coverage_graph_tables(found, looked)["combinations"]
+    assert frame["implied said"].notna().sum() == 3 and set(frame["said"]) == {"z", "other", "u", "x"}
+    plain, _ = audit_coverage_graph(table)
+    assert all(one.right is None for one in plain.cutoffs) and ("a", "3") in {one.combination for one in plain.implied}
+
+
+def test_chains_that_contradict_each_other_imply_nothing():
+    """p equals q and q equals r, but p and r differ on 9: what q says of 9 does not follow."""
+    rows = [("p", 1, "x"), ("q", 1, "x"), ("q", 2, "y"), ("r", 2, "y"), ("p", 9, "s"), ("r", 9, "t")]
+    found, _ = audit_coverage_graph(pd.DataFrame(rows, columns=["who", "asked", "said"]))
+    assert {one.combination: one.outcome for one in found.implied}["q", "9"] is None
+
+
+@pytest.mark.parametrize("fragments", [[["a"]], [["a"], ["a", "b"]]])
+def test_implied_outcomes_are_those_of_the_explanations(fragments):
+    rng = np.random.default_rng(0)
+    rows = {tuple(row): int(row[0] % 2 + 2 * row[1] % 3 + row[2]) for row in rng.integers(0, 4, (40, 3)).tolist()}
+    table = pd.DataFrame([(*row, said) for row, said in rows.items()], columns=["a", "b", "c", "said"])
+    found, looked = audit_coverage_graph(table, fragments=fragments, context=() if len(fragments) > 1 else ["b", "c"])
+    assert found.implied
+    for each in found.implied[:50]:
+        tokens = [looked.facts.values[column].index(name) for column, name in enumerate(each.combination)]
+        explained = looked.graph.explain(tokens)
+        assert explained.cutoff == each.cutoff and explained.outcome is not None
+        assert each.outcome in (None, looked.facts.outcome_values[explained.outcome])

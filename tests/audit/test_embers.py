@@ -156,13 +156,16 @@ def test_tasks_that_are_all_right_are_left_out_of_the_regression(items):
     assert weight(found, "output log-probability").low > 0
 
 
-def test_a_variant_that_is_always_wrong_has_a_finite_weight():
+def test_a_variant_that_is_never_solved_has_no_weight():
     items = make_items(20, tasks=["decode"])
     made = table(items, np.random.default_rng(5), level=1.0)
     made.loc[made["variant"] == "rare", "correct"] = 0
     found = embers_findings(made)
     assert words(found)["common-task"] == "supported"
-    assert math.isfinite(weight(found, "common variant").high)
+    rare = int((made["variant"] == "rare").sum())
+    assert any(f"The rare variant is never solved (0 of {rare} answers)" in note for note in found.notes)
+    assert found.weights and "common variant" not in {each.name for each in found.weights}
+    assert all(each.weight.high - each.weight.low < 20 for each in found.weights)
 
 
 def test_unknown_probabilities_are_noted(items):

@@ -46,6 +46,9 @@ def test_training_again_does_nothing_and_says_so(cli, small_run):
     third = cli("train", "hyperteacher", *small_run, "--json")
     assert third.document["found"] is True
     assert {path: path.stat().st_mtime_ns for path in files} == files
+    measured = cli("train", "hyperteacher", *small_run, "--measure", "scores,certificate")
+    assert measured.code == 0 and "pairs_met" in measured.out, "the run is measured and not trained again"
+    assert cli("train", "hyperteacher", "--measure", "certificat", "--dry-run").code == 2
 
 
 def test_a_target_stops_a_run(cli, small_run):

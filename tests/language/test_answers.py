@@ -58,6 +58,18 @@ def test_numbers():
     assert is_right("-2.5", "-2.5") and not is_right("2.5", "-2.5")
 
 
+def test_marks_that_the_answer_has_are_asked_for():
+    asked = "first the cat, then the dog; all ran."
+    assert is_right("First the cat, then the dog; all ran.", asked)
+    assert is_right('Answer: "first the cat, then the dog; all ran."', asked)
+    for without in (",", ";", "."):
+        assert not is_right(asked.replace(without, ""), asked)
+    assert not is_right(asked.replace(";", ","), asked)
+    assert is_right("cup; box; pen.", "cup box pen") and not is_right("cup box pen", "cup, box, pen")
+    assert is_right("cup, box, pen.", "cup, box, pen") and not is_right("cup, box pen", "cup, box, pen")
+    assert is_right("Stop!", "stop!") and not is_right("stop", "stop!") and is_right("stop!", "stop")
+
+
 def test_an_empty_answer_is_never_right():
     assert not is_right("", "") and not is_right("...", "...")
 

@@ -131,7 +131,7 @@ BROKEN = [
     ("colour=", 7, "expected a level of 'colour', got the end"),
     ("colour=rde", 7, "'colour' has no level 'rde'"),
     ("color=red", 0, "no factor called 'color'"),
-    ("colour red", 7, "expected =, != or in after"),
+    ("colour red", 7, "expected =, !=, <, <=, >, >= or in after"),
     ("colour=red colour=blue", 11, "'colour' is not expected here"),
     ("colour=red and", 14, "expected a factor, got the end"),
     ("(colour=red", 11, "expected ')' at the end of the parenthesis"),

@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recombine._lazy import attach
+from recombine._lazy import attach, make_callable
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)
+
+# `rc.audit(frame, ...)` is the verb; its result writes pages, so it belongs to a room that this one may not import.
+make_callable(__name__, "recombine.report.audit.result:audit_frame")
 
 if TYPE_CHECKING:
     from recombine.audit.asking.ask import (
@@ -32,5 +35,6 @@ if TYPE_CHECKING:
     from recombine.audit.coverage_graph.findings import CoverageGraphFinding as CoverageGraphFinding
     from recombine.audit.embers.findings import Embers as Embers, embers_findings as embers_findings
     from recombine.audit.findings import Audit as Audit
+    from recombine.audit.logs.log import Log as Log
     from recombine.audit.reading.read import read_cells as read_cells
     from recombine.audit.tables import audit_tables as audit_tables

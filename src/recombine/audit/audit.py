@@ -15,6 +15,7 @@ from recombine.audit.cells import Activations, Cells
 from recombine.audit.coverage import support_finding
 from recombine.audit.evidence import Evidence
 from recombine.audit.findings import Audit, Lowest, ScoreFinding, SupportFinding
+from recombine.audit.logs.log import Log
 from recombine.audit.space import space_size
 from recombine.audit.strata import gap_finding, mean_score, stratum_of
 from recombine.errors import BadInput
@@ -48,7 +49,7 @@ def audit_table(
 ) -> Audit:
     """Audit a table of scores: does the model recombine or memorise, what fails and why, and what to collect next?
 
-    A table is a file (CSV, TSV, Parquet, JSON Lines, Arrow) or a pandas, polars or Arrow frame. Higher scores are
+    A table is a file (CSV, TSV, Parquet, JSON Lines, Arrow), a log (see `Log`), or a pandas, polars or Arrow frame. Higher scores are
     better. At least one of `factors`, `roles` and `sets` is needed.
 
     Args:
@@ -78,7 +79,8 @@ def audit_table(
     columns: dict[str, Any] = {"factors": factors, "roles": roles, "sets": sets, "where": where, "key": key}
     columns |= {"scores": (scores,) if isinstance(scores, str) else scores, "split": split, "train": train}
     cells, inside = read(source, activations=activations, progress=progress, memory=memory, **columns)
-    title = str(source) if isinstance(source, str | Path) else type(source).__name__
+    path = source.path if isinstance(source, Log) else source
+    title = str(path) if isinstance(path, str | Path) else type(path).__name__
     return audit_cells(cells, inside, source=title, seed=seed, progress=progress)
 
 

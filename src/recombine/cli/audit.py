@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 import recombine as rc
 from recombine.cli.audit_gate import NO_GATE, GateOptions, end_gate, gate_record, say_gate
+from recombine.cli.audit_log import NO_LOG, LogOptions, with_defaults
 from recombine.cli.options import JsonOption, split_names
 from recombine.cli.output import check_file, check_folder, console, print_json, say, say_written, table, write_tables
 from recombine.errors import BadInput
@@ -79,11 +80,13 @@ def audit(
     as_json: JsonOption = False,
     graph: CoverageGraphOptions = SCORES_ALONE,
     gate: GateOptions = NO_GATE,
+    log: LogOptions = NO_LOG,
 ) -> None:
     """Audit your own model by a table: does it recombine, which combinations fail and why, what to collect?
 
     Args:
-        table: Scores by combination: CSV, TSV, Parquet, JSON Lines or Arrow.
+        table: Scores by combination: CSV, TSV, Parquet, JSON Lines or Arrow; or a log of Inspect, lm-evaluation-harness,
+            HELM, GenEval, W&B or MLflow.
         factors: The columns that make a combination: colour,object.
         roles: A factor in several columns that share values: object=object,object_2.
         sets: Columns that hold sets of values.
@@ -106,6 +109,9 @@ def audit(
             raise BadInput(f"--{name} belongs to the audit of scores.", fix=f"leave out --{name} or --coverage-graph")
         if gate != NO_GATE:
             raise BadInput("A gate judges scores.", fix="leave out --coverage-graph, or the options of the gate")
+        if log != NO_LOG:
+            fix = "leave out --coverage-graph, or the options of logs"
+            raise BadInput("The coverage graph takes tables, not prompts.", fix=fix)
         _audit_facts(table, graph, where, tables, seed, as_json=as_json)
         return
     names = {"factors": split_names(factors), "sets": split_names(sets), "scores": split_names(score)}
@@ -119,9 +125,12 @@ def audit(
     from recombine.audit.audit import audit_cells, read
     from recombine.audit.comparison.scored import scored_cells
 
+    source = log.source(table)
+    columns = with_defaults(source, columns)
+    trained = None if train is None else log.source(train)
     page, written = None, []
     with ProgressBar("reading the table") as on:
-        cells, inside = read(table, activations=activations, progress=on, train=train, **columns)
+        cells, inside = read(source, activations=activations, progress=on, train=trained, **columns)
         result = audit_cells(cells, inside, source=str(table), seed=seed, progress=on)
         if report is not None:
             from recombine.report import write_audit
@@ -132,7 +141,7 @@ def audit(
             on("writing the tables")
             written = write_tables(rc.audit.audit_tables(result, cells), tables)
         scored = scored_cells(cells, Path(table).name)
-        checks, comparison = gate.judge(result, scored, columns | {"train": train})
+        checks, comparison = gate.judge(result, scored, columns | {"train": trained})
     if as_json:
         files = {"report": page, "tables": written, "scored": scored.record()}
         print_json(result.record() | files | gate_record(checks, comparison))
@@ -201,8 +210,24 @@ def told(found: rc.audit.CoverageGraphFinding) -> Iterator[str | Table]:
     for note in found.notes:
         yield f"note: {plain(note)}"
     yield ""
-    yield table("How much is covered", ["cutoff", "combinations", "share", ""], _levels(found), left=1)
+    heads = ["cutoff", "combinations", "share", "", *(["implied right"] if _graded(found) else [])]
+    yield table("How much is covered", heads, _levels(found), left=1)
     columns = [plain(name) for name in found.columns]
+    if found.implied:
+        some = min(SHOWN, len(found.implied))
+        graded = [found.outcome] if _graded(found) else []
+        follows = [
+            (
+                *map(_cut, each.combination),
+                _cut(each.outcome or "several"),
+                *([_cut(each.true or "-")] if graded else []),
+                each.cutoff,
+            )
+            for each in found.implied[:some]
+        ]
+        heads = [*columns, f"implied {plain(found.outcome)}", *map(plain, graded), "cutoff"]
+        covered = sum(one.combinations for one in found.cutoffs if one.cutoff >= max(found.k, 1))
+        yield table(f"What follows, {some} of {covered:,}", heads, follows, left=len(heads) - 1)
     if found.uncovered:
         reasons = [(reason, f"{number:,}") for reason, number in found.because.items()]
         yield table(f"Why {found.uncovered_count:,} are uncovered", ["", ""], reasons)
@@ -236,17 +261,26 @@ def _head(found: rc.audit.CoverageGraphFinding) -> str:
     return text
 
 
-def _levels(found: rc.audit.CoverageGraphFinding) -> list[tuple[str, str, str, str]]:
+def _graded(found: rc.audit.CoverageGraphFinding) -> bool:
+    """Whether the true outcomes of combinations are known."""
+    return any(one.right is not None for one in found.cutoffs)
+
+
+def _levels(found: rc.audit.CoverageGraphFinding) -> list[tuple[str, ...]]:
     """The cutoffs, smallest first; those that are too many to show in one line."""
-    rows = [(str(one.cutoff), one.combinations, one.cutoff) for one in found.cutoffs[:CUTOFFS]]
-    rest = found.cutoffs[CUTOFFS:]
+    groups = [(str(one.cutoff), [one]) for one in found.cutoffs[:CUTOFFS]]
+    rest = list(found.cutoffs[CUTOFFS:])
     if rest:
-        rows.append((f"{rest[0].cutoff} or more", sum(one.combinations for one in rest), rest[0].cutoff))
-    total = max(1, found.looked_at)
-    return [
-        (name, f"{count:,}", f"{100 * count / total:.1f} %", "uncovered" if cutoff < found.k else "")
-        for name, count, cutoff in rows
-    ]
+        groups.append((f"{rest[0].cutoff} or more", rest))
+    rows = []
+    for name, group in groups:
+        count = sum(one.combinations for one in group)
+        known = [one.right for one in group if one.right is not None]
+        right = f"{sum(known) / count:.2f}" if known and count else "-"
+        share = f"{100 * count / max(1, found.looked_at):.1f} %"
+        uncovered = "uncovered" if group[0].cutoff < found.k else ""
+        rows.append((name, f"{count:,}", share, uncovered, *([right] if _graded(found) else [])))
+    return rows
 
 
 def _spread(found: rc.audit.CoverageGraphFinding) -> list[Uncovered]:

@@ -258,7 +258,8 @@ def _shares(findings: Embers, *, whole: bool) -> Table:
 
     rows = []
     for task, variant, items, by_level in share_rows(findings):
-        cells = [output.interval_text(by_level["all"].right)]
+        right = by_level["all"].right
+        cells = [output.interval_text(right) if right.estimate else "never solved"]
         for level in LEVELS:
             share = by_level[level].right if level in by_level else None
             cells.append("-" if share is None else output.interval_text(share) if whole else f"{share.estimate:.2f}")

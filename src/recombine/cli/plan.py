@@ -42,6 +42,7 @@ def plan(
     forbid: list[str] | None = None,
     require: list[str] | None = None,
     include: list[str] | None = None,
+    stronger: list[str] | None = None,
     cost: str | None = None,
     strategy: str | None = None,
     scores: Path | None = None,
@@ -52,7 +53,7 @@ def plan(
     """Plan which combinations to collect next, in the order in which they help most.
 
     Args:
-        file: A YAML or TOML file: factors and their levels, constraints, costs.
+        file: A YAML or TOML file: factors and their levels, constraints, costs; or a model file of PICT, ACTS or CTWedge.
         levels: The space in short: 3^13, or '4^15 3^17 2^29' (levels^factors).
         subsets: Up to K of M modules, as M,K.
         collected: What is there already: CSV with a column for each factor, or JSON.
@@ -61,6 +62,7 @@ def plan(
         forbid: Never collect this: 'colour=red and object=dog'.
         require: Always: 'if colour=red then object!=dog'.
         include: At least one combination is to be like this.
+        stronger: Factors with a strength of their own: 'object, table, camera @ 3'.
         cost: one (for each combination), levels (from the file) or changes (of factors).
         strategy: covering, or diagonal, L, stair, single-factor, random, no-variation, complete.
         scores: Scores by number of combinations, to forecast from: CSV or Parquet.
@@ -78,6 +80,7 @@ def plan(
         forbid=(*spec.forbid, *(forbid or ())),
         require=(*spec.require, *(require or ())),
         include=(*spec.include, *(include or ())),
+        stronger=(*spec.stronger, *(rc.plan.spec.parse_group(text, spec.space) for text in stronger or ())),
         # What the file says of levels does not count where another cost is asked for here.
         costs={} if cost in ("one", "changes") else spec.costs,
         **{name: value for name, value in given.items() if value is not None},

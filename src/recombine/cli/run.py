@@ -200,6 +200,7 @@ def duration(seconds: float) -> str:
 def train(
     family: str,
     *overrides: Overrides,
+    measure: list[str] | None = None,
     store_path: StoreOption = DEFAULT_STORE,
     engines: EngineOptions = LOCAL,
     as_json: JsonOption = False,
@@ -209,16 +210,19 @@ def train(
 
     Args:
         family: The family of tasks; `recombine ls families` lists them.
+        measure: Measurements besides the scores: decodability,swap; `recombine ls probes` lists them.
     """
-    from recombine.component import find
+    from recombine.cli.options import split_names
+    from recombine.component import find, resolve
     from recombine.overrides import apply, validate
 
     engine = engines.make()
     find("families", family)  # Its error names the nearest family.
     config = apply(validate(rc.RunConfig, {"family": family}), overrides)
-    scores = rc.probes.Scores()
+    more = [resolve("probes", name) for name in split_names(measure) if name != "scores"]
+    measurements = [rc.probes.Scores(), *more]
     if dry_run:
-        document = plan_document(rc.engines.plan(existing_store(store_path), [config], [scores]), [config], as_json)
+        document = plan_document(rc.engines.plan(existing_store(store_path), [config], measurements), [config], as_json)
         if as_json:
             print_json(document)
         return
@@ -227,10 +231,11 @@ def train(
     if stored and not as_json:
         errors().print(f"Run {config.run_id} is in the store already: nothing to train.", highlight=False)
     with rc.training.ProgressDisplay(quiet=as_json) as progress:
-        engine.run(store, [config], [scores], progress)
+        engine.run(store, [config], measurements, progress)
     document = run_document(store, config.run_id) | {"found": stored}
     shown = ["steps", "seconds", "compile_seconds", "reached"]
     shown += [f"{config.family.metric}_in", f"{config.family.metric}_held_out"]
+    shown += sorted(name for one in more for name in one.summary_columns(config) or () if name in document)
     rows = [(name, document.get(name)) for name in shown]
     answer(as_json, document, table(f"run {config.run_id}", ["", ""], rows))
     if document["status"] == "failed":

@@ -14,6 +14,7 @@ from recombine import _html
 from recombine.audit.embers.findings import COLUMNS, Embers, embers_findings, levels
 from recombine.endpoints.answer_cache import AnswerCache
 from recombine.endpoints.asking import Ask, answered, ask_items
+from recombine.language.answers import MAX_STORED, is_right
 from recombine.language.items import Item
 from recombine.plain import plain
 
@@ -116,13 +117,19 @@ def _empty(answers: pd.DataFrame) -> int:
     return sum(not str(said).strip() for said in answers["said"])
 
 
+def _graded(item: Item, record: Mapping[str, Any]) -> bool:
+    """Whether an answer is right, by the rules of today; of an answer that was cut, by those of the day it was given."""
+    said = str(record.get("said", ""))
+    return is_right(said, item.answer) if said and len(said) < MAX_STORED else bool(record["correct"])
+
+
 def _answers_frame(items: Sequence[Item], cache: AnswerCache) -> pd.DataFrame:
     """The answers in the cache, in the order of the items."""
     held = cache.read()
     rows = [(item, record) for item in items if answered(record := held.get(item.name))]
     asked = pd.DataFrame([dataclasses.asdict(item) for item, _ in rows], columns=[*Item.__dataclass_fields__])
     frame = asked.astype({"input_logprob": float, "output_logprob": float}).assign(
-        correct=[int(record["correct"]) for _, record in rows],
+        correct=[int(_graded(item, record)) for item, record in rows],
         input_length=[len(item.input) for item, _ in rows],
         output_length=[len(item.output) for item, _ in rows],
         name=[item.name for item, _ in rows],

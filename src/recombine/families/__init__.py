@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from recombine.families.multiplication import Multiplication as Multiplication
     from recombine.families.objects import Objects as Objects
     from recombine.families.odd_one_out import OddOneOut as OddOneOut
+    from recombine.families.pairs import Pairs as Pairs
     from recombine.families.picture import Picture as Picture
     from recombine.families.preferences import Preferences as Preferences
     from recombine.families.problem import Problem as Problem

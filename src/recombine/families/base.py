@@ -140,6 +140,14 @@ class Family(Component, abc.ABC):
     validation_samples: ClassVar[int] = 16
     """Examples of each task in the validation streams."""
 
+    def completed(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The parts of a run with those that this family determines, where its settings do and `defaults` cannot.
+
+        Args:
+            given: The parts that were given, and defaults.
+        """
+        return given
+
     def check(self, space: Space) -> None:
         """Raise BadInput if this family does not fit a space. Cheap: nothing is drawn."""
         return

@@ -12,8 +12,8 @@ from jaxtyping import Array, Bool, Int
 from pydantic import Field, PositiveInt
 
 from recombine.errors import BadInput
-from recombine.families.graph_family import GraphFamily
 from recombine.families.sequences import WrittenTeacher
+from recombine.families.sequences.graphs import GraphFamily
 from recombine.graphs import Graph, Scratchpad
 from recombine.graphs.einstein import different_puzzles, left_word, puzzle_scratchpad
 from recombine.graphs.einstein.clues import HOUSE, MAX_HOUSES, Puzzle, Thing

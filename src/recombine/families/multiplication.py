@@ -13,8 +13,8 @@ from jaxtyping import Array, Int
 
 from recombine.errors import BadInput
 from recombine.families.base import Task
-from recombine.families.graph_family import GraphFamily
 from recombine.families.sequences import SequenceTeacher
+from recombine.families.sequences.graphs import GraphFamily
 from recombine.graphs import Graph, Scratchpad, multiplication_graph, multiplication_scratchpad
 from recombine.language.vocabulary import END, PAD, SPECIAL, Vocabulary
 from recombine.spaces import NumberPairs, Space

@@ -13,6 +13,7 @@ from jaxtyping import Int
 
 from recombine.errors import BadInput, did_you_mean
 from recombine.plan.costs import Costs, covered_by, ordered, weighable
+from recombine.plan.stronger import Group, stronger_rows
 from recombine.plan.wording import amount, interactions_of
 from recombine.spaces.base import Space, in_words
 from recombine.spaces.product import ProductSpace
@@ -49,6 +50,8 @@ class Problem:
     strategy: str
     seed: int | None
     progress: Progress | None
+    stronger: tuple[Group, ...] = ()
+    """Groups of factors with a higher strength."""
 
     def cover(self, already: Rows, number: int | None, more: Sequence[Forbidden] = ()) -> Covering:
         """A covering of everything that `already` does not cover."""
@@ -85,10 +88,10 @@ class Choice:
 def choose(problem: Problem, notes: list[str]) -> Choice:
     """The combinations to collect, the most useful first."""
     if problem.strategy != COVERING:
-        if problem.include:
+        if problem.include or problem.stronger:
+            what = "include given combinations" if problem.include else "cover groups of factors more strongly"
             raise BadInput(
-                f"The strategy {problem.strategy!r} cannot include given combinations.",
-                fix="remove include, or use the strategy covering",
+                f"The strategy {problem.strategy!r} cannot {what}.", fix="remove that, or use the strategy covering"
             )
         return _counted(problem, _by_strategy(problem, notes))
     begun = _included(problem, notes)
@@ -127,7 +130,7 @@ def _counted(problem: Problem, rows: Rows, whole: Covering | None = None, needed
 
 
 def _included(problem: Problem, notes: list[str]) -> Rows:
-    """One combination for each partial combination that must occur and is not collected yet."""
+    """Combinations for what must occur and is not collected yet: partial combinations, and groups of higher strength."""
     rows = np.empty((0, problem.space.slots), np.int32)
     for lacking in problem.include:
         there = _together(problem, rows)
@@ -138,6 +141,13 @@ def _included(problem: Problem, notes: list[str]) -> Rows:
             notes.append("The budget is too small for all combinations that must be included.")
             break
         rows = longer
+    if problem.stronger:
+        given = problem.forbidden, problem.seed or 0, problem.strength
+        more, sentences = stronger_rows(problem.space, problem.stronger, _together(problem, rows), *given)
+        fitting = _fitting(problem, rows, more)
+        short = len(fitting) < len(more)
+        notes += ["The budget is too small for the groups of higher strength."] if short else sentences
+        rows = np.concatenate([rows, fitting])
     return rows.astype(np.int32)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import operator
 import re
 import unicodedata
 from typing import NoReturn
@@ -16,13 +17,14 @@ DEEPEST = 60
 """The deepest nesting of parentheses, `not` and `if`."""
 
 TOKEN = re.compile(
-    r"""(?P<sign>!=|≠|==|=|[(){},])
+    r"""(?P<sign>!=|≠|==|<=|>=|=|[<>(){},])
       | (?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
-      | (?P<word>(?!["'])(?:(?!!=)[^\s=≠(){},])+)""",
+      | (?P<word>(?!["'])(?:(?!!=)[^\s=≠<>(){},])+)""",
     re.VERBOSE | re.DOTALL,
 )
 WORDS = ("and", "or", "not", "if", "then", "in")
 SIGNS = ("=", "==", "!=", "≠")
+ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,11 +187,34 @@ class _Parser:
             self.position += 1
             statement = Has((self._level(token.text),))
             return statement if same else Not(statement)
+        if self._is(*ORDERS):
+            return self._ordered(token.text)
         negative = self._take("not")
         if not self._take("in"):
-            self._fail(f"expected =, != or in after {token.text!r}", self.here)
+            self._fail(f"expected =, !=, <, <=, >, >= or in after {token.text!r}", self.here)
         statement = Has(self._levels(token.text))
         return Not(statement) if negative else statement
+
+    def _ordered(self, factor: str) -> Expression:
+        """A comparison of numbers, such as height <= 3."""
+        sign = self.here
+        self.position += 1
+        limit = self._name(f"a number after {sign.text}")
+        assert self.factors is not None
+        numbers = []
+        for text, token in [(limit.text, limit), *((level, sign) for level in self.factors[factor])]:
+            try:
+                numbers.append(float(text))
+            except ValueError:
+                what = (
+                    f"{text!r} is not a number"
+                    if token is limit
+                    else f"{factor!r} has the level {text!r}, which is not a number"
+                )
+                self._fail(what, token, "compare by =, != or in")
+        compare = ORDERS[sign.text]
+        chosen = [index for index, number in enumerate(numbers[1:]) if compare(number, numbers[0])]
+        return Has(tuple(self.offsets[factor] + index for index in chosen))
 
     def _levels(self, factor: str) -> tuple[int, ...]:
         self._expect("{", "after in")

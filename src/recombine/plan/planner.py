@@ -17,6 +17,7 @@ from recombine.plan.choosing import Choice, Problem, Progress, Rows, choose, sho
 from recombine.plan.collected import as_names, as_rows, header, read_collected
 from recombine.plan.constraints import compile_constraints, compiled
 from recombine.plan.costs import make_costs
+from recombine.plan.stronger import make_groups
 from recombine.plan.wording import amount, certificate_rows, interactions_of
 from recombine.spaces import ProductSpace, Space
 from recombine.spaces.rows import first_of_each
@@ -105,10 +106,12 @@ def make_plan(
     forbid: Iterable[str] = (),
     require: Iterable[str] = (),
     include: Iterable[str] = (),
+    stronger: Mapping[Sequence[str], int] | Iterable[tuple[Sequence[str], int]] = (),
     cost: str | None = None,
     costs: Mapping[str, Any] | None = None,
     strategy: str | None = None,
     seed: int | None = None,
+    notes: Iterable[str] = (),
     progress: Progress | None = None,
 ) -> Plan:
     """Choose the combinations to collect next.
@@ -125,10 +128,12 @@ def make_plan(
         forbid: Expressions that no collected combination may satisfy, for example "colour=red and shape=cube".
         require: Expressions that every collected combination must satisfy.
         include: Expressions that at least one combination each must satisfy.
+        stronger: Groups of factors with a strength of their own: `{("a", "b", "c"): 3}`.
         cost: "one" (each combination costs 1), "levels" or "changes" (each changed factor costs 1).
         costs: The cost of levels: a number for each factor, or for each level of a factor.
         strategy: A published strategy such as "stair" instead of the planner's own, "covering".
         seed: The seed of random choices. Equal seeds give equal plans.
+        notes: Remarks about the request, such as those of a model file, which the plan repeats.
         progress: Called with the number of interactions that are covered and that can be, after each combination.
 
     Returns:
@@ -142,7 +147,7 @@ def make_plan(
     """
     if budget is not None and not (math.isfinite(budget) and budget >= 0):
         raise BadInput(f"The budget must be a number of at least 0, got {budget}.")
-    notes: list[str] = []
+    notes = list(notes)
     rows = _as_rows(space, collected)
     forbidden = compile_constraints(forbid, require, space)
     problem = Problem(
@@ -157,6 +162,7 @@ def make_plan(
         strategy=strategy or COVERING,
         seed=seed,
         progress=progress,
+        stronger=make_groups(space, stronger),
     )
     choice = choose(problem, notes)
     rows = choice.rows

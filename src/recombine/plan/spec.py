@@ -14,14 +14,17 @@ from recombine.errors import BadInput, did_you_mean
 from recombine.overrides import explain
 from recombine.plan.expressions import parse
 from recombine.plan.spec_file import Document, KeyPath, read_document
+from recombine.plan.stronger import make_groups
 from recombine.spaces import ProductSpace, Space, SubsetSpace
 
 WIDEST = 5_000
 """The most levels, or modules, that a space may have: its certificate has a number for each pair of them."""
 
 SPACES = ("factors", "levels", "subsets")
+DOCUMENTS = ("", ".yaml", ".yml", ".toml")
+"""The endings of plan files; others are model files."""
 LISTS = ("forbid", "require", "include")
-KEYS = (*SPACES, *LISTS, "cost", "costs", "budget", "strength", "collected", "strategy", "seed")
+KEYS = (*SPACES, *LISTS, "cost", "costs", "budget", "strength", "stronger", "collected", "strategy", "seed")
 
 LEVELS = "write levels^factors, for example --levels 3^13 or --levels '4^15 3^17 2^29'"
 SUBSETS = "write the number of modules and the most in one combination, for example --subsets 16,3"
@@ -47,21 +50,27 @@ class PlanSpec:
     """The cost of levels: a number for each factor, or for each level of a factor."""
     budget: float | None = None
     strength: int | None = None
+    stronger: tuple[tuple[tuple[str, ...], int], ...] = ()
+    """Groups of factors with a strength of their own."""
     collected: Path | list[Any] | None = None
     """The combinations that exist already, or a table of them."""
     strategy: str | None = None
     seed: int | None = None
+    notes: tuple[str, ...] = ()
+    """Remarks about the file."""
 
 
 def read_spec(path: Path) -> PlanSpec:
-    """Read a plan file, YAML or TOML.
+    """Read a plan file (YAML or TOML), or a model file of PICT, ACTS or CTWedge.
 
     Args:
-        path: The file. docs/planning.md lists its keys.
+        path: The file. docs/planning.md lists its keys. Every other ending than .yaml, .yml and .toml is a model file.
 
     Returns:
         The description of the plan. Errors name the line.
     """
+    if path.suffix.lower() not in DOCUMENTS and path.is_file():
+        return _of_model(path)
     document = read_document(path)
     for key in document.values:
         if key not in KEYS:
@@ -87,10 +96,20 @@ def read_spec(path: Path) -> PlanSpec:
         costs=costs,
         budget=_number(document, "budget"),
         strength=_whole(document, "strength"),
+        stronger=_stronger(document, space),
         collected=collected,
         strategy=_text(document, "strategy"),
         seed=_whole(document, "seed"),
     )
+
+
+def _of_model(path: Path) -> PlanSpec:
+    from recombine.plan.models import read_model
+
+    model = read_model(path)
+    _check_width(sum(len(one.values) for one in model.parameters))
+    space = ProductSpace(factors=tuple((one.name, one.values) for one in model.parameters))
+    return PlanSpec(space, forbid=model.forbidden, require=model.rules, stronger=model.stronger, notes=model.notes)
 
 
 def levels_space(text: str) -> ProductSpace:
@@ -187,6 +206,27 @@ def _texts(document: Document, key: str) -> tuple[str, ...]:
             (key,), f"{key} must be a list of expressions.", f"for example {key}: ['colour=red and object=dog']"
         )
     return tuple(given)
+
+
+def _stronger(document: Document, space: Space) -> tuple[tuple[tuple[str, ...], int], ...]:
+    """Groups such as `stronger: ["colour, object, table @ 3"]`."""
+    groups = []
+    for index, text in enumerate(_texts(document, "stronger")):
+        try:
+            groups.append(parse_group(text, space))
+        except BadInput as error:
+            document.fail(("stronger", index), error.message, error.fix)
+    return tuple(groups)
+
+
+def parse_group(text: str, space: Space) -> tuple[tuple[str, ...], int]:
+    """A group of factors with its strength, from a text such as `colour, object, table @ 3`."""
+    names, at, strength = text.rpartition("@")
+    factors = tuple(name.strip() for name in names.split(",") if name.strip())
+    if not at or not strength.strip().isdecimal():
+        raise BadInput(f"The group {text[:80]!r} cannot be read.", fix="write factor, factor, factor @ 3")
+    make_groups(space, [(factors, int(strength))])
+    return factors, int(strength)
 
 
 def _check_expressions(document: Document, lists: dict[str, tuple[str, ...]], space: Space) -> None:

@@ -17,6 +17,7 @@ __getattr__, __dir__, __all__ = attach(__name__, __file__)
 
 if TYPE_CHECKING:
     from recombine.probes.base import Measured as Measured, Measurement as Measurement
+    from recombine.probes.categories import Categories as Categories
     from recombine.probes.certificate import CertificateOfSupport as CertificateOfSupport
     from recombine.probes.cipher_answers import CipherAnswers as CipherAnswers
     from recombine.probes.concepts import Concepts as Concepts
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from recombine.probes.from_encoding import FromEncoding as FromEncoding
     from recombine.probes.gallery import Gallery as Gallery
     from recombine.probes.graph_steps import GraphSteps as GraphSteps
+    from recombine.probes.pairs_certificate import PairsCertificate as PairsCertificate
     from recombine.probes.readout import Readout as Readout
     from recombine.probes.refit import Refit as Refit
     from recombine.probes.representation import Representation as Representation

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from recombine.spaces.instances import InstanceSpace as InstanceSpace
     from recombine.spaces.lists import ListSpace as ListSpace
     from recombine.spaces.number_pairs import NumberPairs as NumberPairs
+    from recombine.spaces.pairs import PairSpace as PairSpace
     from recombine.spaces.product import ProductSpace as ProductSpace
     from recombine.spaces.scan import ScanSpace as ScanSpace
     from recombine.spaces.subset import SubsetSpace as SubsetSpace

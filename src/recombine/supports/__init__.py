@@ -40,5 +40,6 @@ if TYPE_CHECKING:
     from recombine.supports.scan_split import ScanSplit as ScanSplit
     from recombine.supports.short_lists import ShortLists as ShortLists
     from recombine.supports.small_factors import SmallFactors as SmallFactors
+    from recombine.supports.table_split import TableSplit as TableSplit
     from recombine.supports.unpopular import Unpopular as Unpopular
     from recombine.supports.varied import Varied as Varied

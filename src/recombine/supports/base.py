@@ -77,6 +77,10 @@ class Support(abc.ABC):
         pair. A zero says that a constituent, or a pair, never occurs in training.
         """
 
+    def parts_met(self) -> Float[np.ndarray, "width width"]:
+        """Positive where two constituents met in training, for strata. Constituents that are no parts met all others."""
+        return self.second_moment()
+
     @abc.abstractmethod
     def covers(self, interactions: Int[np.ndarray, "n strength"]) -> Bool[np.ndarray, " n"]:
         """Which interactions of the space occur in some training combination."""

@@ -97,8 +97,8 @@ class Regions:
 
     @functools.cached_property
     def moment(self) -> Float[np.ndarray, "width width"]:
-        """E[z z'] of the support: which constituents and which pairs occur in training."""
-        return self.support.second_moment()
+        """Which constituents and which pairs occur in training, by positive entries; E[z z'] for most supports."""
+        return self.support.parts_met()
 
     @functools.cached_property
     def _cut(self) -> int:

@@ -90,7 +90,7 @@ class RunConfig(Configuration):
             family = resolve("families", given["family"])
         except (BadInput, ValidationError):
             return given  # The validation of the field says what is wrong, and where.
-        return {**family.defaults, **given}
+        return family.completed({**family.defaults, **given})
 
     @model_validator(mode="after")
     def _fits(self) -> RunConfig:

@@ -103,7 +103,8 @@ def audit_model(
 
     Args:
         model: A function of one input (with `batch`: of several), a PyTorch module, an Equinox module (with `trace`,
-            if its activations are to be read), or an estimator with `predict`.
+            if its activations are to be read), an estimator with `predict`, a pipeline of transformers, a model with
+            its tokenizer, or the local folder of one.
         space: A `ProductSpace`, a `SubsetSpace`, or a mapping from factors to values: `{"colour": ["red", "blue"]}`.
         make_input: Called with a combination and a random generator; returns the input and the target. A combination
             is a dictionary by factor, or a tuple of module numbers.

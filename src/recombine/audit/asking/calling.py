@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from recombine.audit.asking.hugging_face import is_hugging_face, prepared_pipeline
 from recombine.audit.asking.torch_hooks import Pool, evaluating, recording
 from recombine.errors import BadInput, did_you_mean
 
-BATCH = 64
-"""Inputs per call of a module or an estimator."""
+BATCH, PIPELINE_BATCH = 64, 8
+"""Inputs per call of a module or an estimator, and of a pipeline of transformers."""
 
 Layers = dict[str, Float[np.ndarray, "row _"]]
 Call = Callable[[list[Any]], tuple[list[Any], Layers]]
@@ -28,6 +29,10 @@ def prepared_model(
     """The model, ready to be called while the context lasts, and its inputs per call. Its modes are restored."""
     if batch is not None and batch < 1:
         raise BadInput(f"A call takes at least one input, got batch={batch}.", fix="batch=1 or more")
+    if is_hugging_face(model):
+        with prepared_pipeline(model, layers, pool) as call:
+            yield call, batch or PIPELINE_BATCH
+        return
     torch, equinox = sys.modules.get("torch"), sys.modules.get("equinox")
     number = batch or BATCH
     if torch is not None and isinstance(model, torch.nn.Module):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +19,14 @@ from recombine.audit.coverage_graph.findings import (
     Collect,
     CoverageGraphFinding,
     FragmentEvidence,
+    Implied,
     SwapFinding,
     Uncovered,
 )
 from recombine.audit.wording import counted
 from recombine.errors import BadInput
 from recombine.supports.coverage_graph import SEEN, CoverageGraph
+from recombine.supports.coverage_graph.implied import implied_outcomes
 from recombine.supports.coverage_graph.next_examples import CANDIDATES, NextExample, next_examples
 
 if TYPE_CHECKING:
@@ -50,6 +52,12 @@ class Examined:
     uncovered: Int[np.ndarray, " m"]
     """The indices of the uncovered combinations, smallest cutoff first."""
     k: int
+    implied: Int[np.ndarray, " n"]
+    """The numbers of the implied outcomes; negative where there is none."""
+
+    def outcome(self, number: int) -> str | None:
+        """An outcome as the table writes it; None for a negative number."""
+        return None if number < 0 else self.facts.outcome_values[number]
 
     def names(self, tokens: Sequence[int], columns: Sequence[int] | None = None) -> tuple[str, ...]:
         """Tokens as the table writes them; `columns` are their columns (None: all)."""
@@ -142,7 +150,9 @@ def audit_coverage_graph(
     cutoffs = graph.cutoffs(combinations)
     order = np.lexsort((*combinations.T[::-1], cutoffs))
     uncovered = order[(cutoffs[order] != SEEN) & (cutoffs[order] < k)]
-    examined = Examined(facts, graph, combinations, cutoffs, uncovered, k)
+    implied = implied_outcomes(graph, combinations, cutoffs)
+    implied = np.where(implied < 0, implied, graph.values[implied])
+    examined = Examined(facts, graph, combinations, cutoffs, uncovered, k, implied)
     report("what to collect next")
     stage = functools.partial(report, "what to collect next")
     helpful = next_examples(graph, combinations[uncovered], k=k, number=number, seed=seed, progress=stage)
@@ -168,6 +178,9 @@ def coverage_graph_tables(finding: CoverageGraphFinding, examined: Examined) -> 
     combinations = {
         name: words[place][examined.combinations[:, place]] for place, name in enumerate(finding.columns)
     } | {"cutoff": cutoff, "trained": seen, "because": because}
+    combinations[f"implied {finding.outcome}"] = [examined.outcome(number) for number in examined.implied.tolist()]
+    if examined.facts.answers is not None:
+        combinations[finding.outcome] = [examined.outcome(number) for number in examined.facts.answers.tolist()]
     fragments = [(*each.fragment, each.contexts, each.shared, each.uncovered) for each in examined.evidence()]
     collect = [(*each.combination, each.sure, each.at_best, each.outcome) for each in finding.collect]
     order = np.lexsort((*examined.combinations.T[::-1], examined.cutoffs, seen))
@@ -188,6 +201,7 @@ def _finding(examined: Examined, title: str, possible: int, helpful: Sequence[Ne
     levels, counts = np.unique(np.concatenate([[0], new]), return_counts=True)
     counts[0] -= 1
     reasons = examined.reasons()
+    right = _right(examined, levels)
     first = examined.uncovered[:LISTED]
     uncovered = zip(examined.combinations[first].tolist(), examined.cutoffs[first].tolist(), reasons, strict=False)
     outcomes: dict[int | None, str] = dict(enumerate(facts.outcome_values))
@@ -203,7 +217,7 @@ def _finding(examined: Examined, title: str, possible: int, helpful: Sequence[Ne
         possible=possible,
         looked_at=len(new),
         trained=len(examined.cutoffs) - len(new),
-        cutoffs=tuple(AtCutoff(*both) for both in zip(levels.tolist(), counts.tolist(), strict=True)),
+        cutoffs=tuple(AtCutoff(*each) for each in zip(levels.tolist(), counts.tolist(), right, strict=True)),
         uncovered_count=len(examined.uncovered),
         because={kind: reasons.count(kind) for kind in dict.fromkeys(reasons)},
         uncovered=tuple(Uncovered(examined.names(tokens), cutoff, why) for tokens, cutoff, why in uncovered),
@@ -214,7 +228,27 @@ def _finding(examined: Examined, title: str, possible: int, helpful: Sequence[Ne
         ),
         chain=_chain(examined),
         notes=tuple(_notes(examined, possible)),
+        implied=tuple(_implied(examined)),
     )
+
+
+def _right(examined: Examined, levels: Int[np.ndarray, " level"]) -> list[int | None]:
+    """For each cutoff, how many combinations have the implied outcome; None for 0 and where outcomes are unknown."""
+    answers = examined.facts.answers
+    if answers is None:
+        return [None] * len(levels)
+    same = examined.implied == answers
+    return [int(same[examined.cutoffs == level].sum()) if level > 0 else None for level in levels.tolist()]
+
+
+def _implied(examined: Examined) -> Iterator[Implied]:
+    """The covered combinations, most evidence first."""
+    covered = np.flatnonzero((examined.cutoffs >= examined.k) & (examined.cutoffs > 0))
+    answers = examined.facts.answers
+    for index in covered[np.argsort(-examined.cutoffs[covered], kind="stable")][:LISTED].tolist():
+        names = examined.names(examined.combinations[index].tolist())
+        true = None if answers is None else examined.outcome(int(answers[index]))
+        yield Implied(names, int(examined.cutoffs[index]), examined.outcome(int(examined.implied[index])), true)
 
 
 def _chain(examined: Examined) -> Chain | None:

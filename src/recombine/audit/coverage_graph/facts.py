@@ -58,6 +58,8 @@ class Facts:
     rows: int
     alike: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Columns with values that differ only in white space, and these values."""
+    answers: Int[np.ndarray, " combination"] | None = None
+    """The true outcomes of the combinations to examine, if their table has them."""
 
 
 def read_facts(
@@ -84,20 +86,25 @@ def read_facts(
         chosen = choose(names, fragments, context, outcome, title)
         levels = {name: Levels() for name in (*chosen.columns, chosen.outcome)}
         codes, rows = _read(table, (*chosen.columns, chosen.outcome), levels, where, chosen.outcome)
-    combinations = None
+    combinations = answers = None
     if test is not None:
         name = title_of(test, "the test table")
-        with open_table(test, title=name, wanted=chosen.columns, where=None, memory=None) as table:
-            _check_present(chosen.columns, [column.name for column in table.columns], name)
-            combinations, _ = _read(table, chosen.columns, levels, None, None)
+        with open_table(test, title=name, wanted=(*chosen.columns, chosen.outcome), where=None, memory=None) as table:
+            there = [column.name for column in table.columns]
+            _check_present(chosen.columns, there, name)
+            known = chosen.outcome if chosen.outcome in there else None
+            columns = chosen.columns if known is None else (*chosen.columns, known)
+            combinations, _ = _read(table, columns, levels, None, known)
     ordered = [_ordered(levels[column]) for column in (*chosen.columns, chosen.outcome)]
     for place, (_, new) in enumerate(ordered):
         codes[:, place] = new[codes[:, place]]
         if combinations is not None and place < combinations.shape[1]:
             combinations[:, place] = new[combinations[:, place]]
+    if combinations is not None and combinations.shape[1] > len(chosen.columns):
+        combinations, answers = combinations[:, :-1], combinations[:, -1]
     alike = tuple((name, same) for name, held in levels.items() for same in _alike(held))
     *values, outcome_values = (values for values, _ in ordered)
-    return Facts(chosen, codes[:, :-1], codes[:, -1], combinations, tuple(values), outcome_values, rows, alike)
+    return Facts(chosen, codes[:, :-1], codes[:, -1], combinations, tuple(values), outcome_values, rows, alike, answers)
 
 
 def _ordered(levels: Levels) -> tuple[tuple[str, ...], Int[np.ndarray, " text"]]:

@@ -20,6 +20,20 @@ class AtCutoff:
 
     cutoff: int
     combinations: int
+    right: int | None = None
+    """How many of them have the implied outcome; None if the true outcomes are unknown."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Implied:
+    """A combination that follows from the facts, with the outcome that they imply."""
+
+    combination: tuple[str, ...]
+    cutoff: int
+    outcome: str | None
+    """None where chains of the same strength imply different outcomes."""
+    true: str | None = None
+    """The outcome in the table of combinations to examine, if it has one."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,6 +125,8 @@ class CoverageGraphFinding(Finding):
     chain: Chain | None
     """How the combination with the least evidence is covered."""
     notes: tuple[str, ...]
+    implied: tuple[Implied, ...] = ()
+    """Covered combinations with their implied outcomes, most evidence first."""
 
     def _repr_html_(self) -> str:
         pieces = [paragraph(self._covered())]

@@ -40,6 +40,15 @@ def fit_embers(frame: pd.DataFrame) -> tuple[MixedLogistic | None, list[str]]:
             f"Left out of the regression, because all answers are right or all are wrong: {', '.join(settled)}."
         )
     part = part[~mean.isin([0, 1])]
+    variants = part["variant"].nunique()
+    for variant, answers in part.groupby("variant", sort=True)["correct"]:
+        if answers.nunique() == 1 and part["variant"].nunique() > 1:  # One variant is left in any case.
+            word = "always" if answers.iloc[0] else "never"
+            notes.append(
+                f"The {variant} variant is {word} solved ({int(answers.sum())} of {len(answers)} answers), so its weight "
+                "cannot be estimated; its answers are left out of the regression."
+            )
+            part = part[part["variant"] != variant]
     if part.empty:
         among = "" if known.all() else " among the remaining ones"
         return None, [*notes, f"No task has both right and wrong answers{among}, so there is no regression."]
@@ -50,6 +59,8 @@ def fit_embers(frame: pd.DataFrame) -> tuple[MixedLogistic | None, list[str]]:
         COMMON: (part["variant"] == "common").to_numpy(dtype=float),
         **{name: part[column].to_numpy(dtype=float) / UNIT for name, column in numbers.items()},
     }
+    if part["variant"].nunique() < variants:
+        del columns[COMMON]
     kept, redundant = independent(columns)
     if redundant:
         notes.append(f"Left out of the regression, because other columns determine it: {', '.join(redundant)}.")

@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from recombine.audit.logs.log import Log, reader_of
 from recombine.audit.reading.errors import compression, lines, not_json, not_utf8
 from recombine.errors import BadInput
 
@@ -57,10 +58,14 @@ class Format:
     """Arrow data to register under the name `frame`."""
     alias: bool = True
     """Whether the columns are renamed to c0, c1, ..."""
+    notes: tuple[str, ...] = ()
+    """What happened while a log was read, in sentences."""
 
 
 def format_of(source: Any, title: str, wanted: Sequence[str], where: str | None, folder: Path) -> Format:
     """How the database reads a table. `folder` is for temporary copies."""
+    if isinstance(source, Log):
+        return source.as_format(wanted, where, folder)
     if not isinstance(source, str | Path):
         return _frame(source, title, wanted, where)
     path = Path(source).absolute()
@@ -68,6 +73,8 @@ def format_of(source: Any, title: str, wanted: Sequence[str], where: str | None,
         near = sorted(p.name for p in path.parent.glob("*")) if path.parent.is_dir() else []
         beside = f"the folder holds: {', '.join(near[:8])}" if near else None
         raise BadInput(f"There is no file {str(source)!r}.", fix=beside)
+    if reader_of(path) is not None:
+        return Log(path).as_format(wanted, where, folder)
     if not path.is_file():
         raise BadInput(f"{title} is not a file.", fix=f"give one table: {KNOWN}")
     with path.open("rb") as stream:

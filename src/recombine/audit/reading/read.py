@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from recombine.audit.cells import Cells, Factor
+from recombine.audit.logs.log import Log
 from recombine.audit.reading.combining import about_training, cells_of, missing_factors, missing_scores, shape_notes
 from recombine.audit.reading.levels import Levels
 from recombine.audit.reading.query import Columns, Groups, Query, check_filter
@@ -19,7 +20,7 @@ from recombine.audit.reading.tables import open_table
 from recombine.errors import BadInput
 
 Source = Any
-"""The path of a table (CSV, TSV, Parquet, JSON Lines, Arrow), or a frame of pandas, polars or Arrow."""
+"""The path of a table (CSV, TSV, Parquet, JSON Lines, Arrow) or of a log, a `Log`, or a frame of pandas, polars or Arrow."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,7 +138,7 @@ def _gathered(
         query = Query(table, columns)
         groups = query.groups(levels)
         _check_columns(query, groups, title)
-        notes = missing_factors(groups, columns, title) + missing_scores(groups, columns)
+        notes = [*table.notes, *missing_factors(groups, columns, title), *missing_scores(groups, columns)]
         training, more = (None, []) if train is None else _training(train, columns, levels, memory)
         notes += more
         cells, codes, cell = cells_of(groups, training, columns, levels, title)
@@ -146,7 +147,9 @@ def _gathered(
 
 
 def title_of(source: Source, otherwise: str) -> str:
-    """The name of a file, or `otherwise` for a frame."""
+    """The name of a file or a log, or `otherwise` for a frame."""
+    if isinstance(source, Log):
+        return source.title
     return Path(source).name if isinstance(source, str | Path) else otherwise
 
 

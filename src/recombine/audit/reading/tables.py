@@ -90,6 +90,8 @@ class Table:
     path: Path | None
     textual: bool
     """Whether the format has no types, like CSV."""
+    notes: tuple[str, ...] = ()
+    """What happened while it was opened, in sentences."""
 
     def column(self, name: str) -> Column:
         """A column by name."""
@@ -167,7 +169,7 @@ def open_table(
         with duckdb.connect(config=settings) as connection:
             with explained_errors(title, form.path, None):
                 relation, columns = _prepared(connection, form)
-            yield Table(title, connection, relation, columns, form.path, form.kinds is not None)
+            yield Table(title, connection, relation, columns, form.path, form.kinds is not None, form.notes)
 
 
 def _prepared(connection: duckdb.DuckDBPyConnection, form: Format) -> tuple[str, tuple[Column, ...]]:

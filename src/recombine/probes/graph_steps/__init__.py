@@ -11,7 +11,7 @@ from jaxtyping import Bool, Int
 from pydantic import PositiveInt
 
 from recombine.errors import BadInput
-from recombine.families.graph_family import GraphFamily
+from recombine.families.sequences.graphs import GraphFamily
 from recombine.graphs.bound import kind_of, rates_by_step
 from recombine.graphs.labels import LABELS
 from recombine.graphs.scratchpad import MISSING

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float, Int
 
-from recombine.families.graph_family import GraphFamily
+from recombine.families.sequences.graphs import GraphFamily
 from recombine.graphs import Frequency, Graph, count_subgraphs, matched_frequency, subgraph_keys
 from recombine.graphs.bound import Kind, StepRates, kind_of, predicted_accuracy, rates_by_step
 from recombine.graphs.labels import CORRECT, LABELS, RESTORATION, node_labels

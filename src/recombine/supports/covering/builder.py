@@ -31,11 +31,14 @@ class Builder:
             self.values = np.full((space.slots, max(space.levels)), space.width)
             self.values[self.of, np.arange(space.width) - self.begins[self.of]] = np.arange(space.width)
 
-    def build(self, fixed: Int[np.ndarray, "n few"], tally: Tally | None = None) -> tuple[Rows, Bool[np.ndarray, " n"]]:
+    def build(
+        self, fixed: Int[np.ndarray, "n few"], tally: Tally | None = None, *, keep: bool = False
+    ) -> tuple[Rows, Bool[np.ndarray, " n"]]:
         """One row for each set of `fixed` constituents (padded), and which rows were completed without contradiction.
 
         With a tally, each next constituent is the one that is worth most together with those before it, ties at random.
-        Without a tally, all constituents are random.
+        Without a tally, all constituents are random. In the end the best rows are improved, which may change fixed
+        constituents too, unless they are to be kept (in a product space).
         """
         work = _Work(self, fixed, tally)
         for step in range(self.slots):
@@ -47,12 +50,18 @@ class Builder:
             best = np.argsort(np.where(alive, -tally.worth(rows), 0), kind="stable")
             best = best[: min(IMPROVED if self.product else 1, int(alive.sum()))]
             if self.product:
-                rows[best] = self._by_values(rows[best], work.gains[best], tally)
+                rows[best] = self._by_values(rows[best], work.gains[best], tally, fixed[best] if keep else None)
             else:
                 rows[best[0]] = self._by_modules(rows[best[0]], tally)
         return rows, alive
 
-    def _by_values(self, rows: Rows, gains: Float32[np.ndarray, "n width_and_pad"], tally: Tally) -> Rows:
+    def _by_values(
+        self,
+        rows: Rows,
+        gains: Float32[np.ndarray, "n width_and_pad"],
+        tally: Tally,
+        kept: Int[np.ndarray, "n few"] | None,
+    ) -> Rows:
         """Change the value that improves each row most, as long as one does.
 
         Two values of one factor never occur together, so the gain of a value is its worth in place of another.
@@ -60,9 +69,14 @@ class Builder:
         rows = rows.astype(np.int64)
         every = np.arange(len(rows))
         gains[:, -1] = -np.inf
+        stays = np.zeros(rows.shape, bool)
+        if kept is not None:
+            row, few = np.nonzero(kept < self.width)
+            stays[row, self.of[kept[row, few]]] = True
         for _ in range(2 * self.slots):
             now = np.take_along_axis(gains, rows, axis=1)
             better = np.maximum.reduceat(gains[:, :-1], self.begins, axis=1) - now
+            better[stays] = -np.inf
             slot = better.argmax(axis=1)
             moved = every[better[every, slot] > LEAST * tally.small + 1e-6 * now.max()]
             if not len(moved):

@@ -5,19 +5,17 @@ It is the one of docs/extending.md, so what that page says is what is tested her
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from pydantic import PositiveInt
 
 from recombine.objectives import Regression
-from recombine.objectives.base import FLOAT32, Objective
 from recombine.recipes.paper import Paper
 from recombine.training.config import RunConfig, Seeds
 from recombine.training.progress import Progress
@@ -26,38 +24,11 @@ from recombine.training.trainer import Trainer
 STEPS = 6
 
 
-class Averaged(Objective):
-    """Trains in an inner loop. In the second half of training, the network is the mean of the trained ones."""
-
-    kind: Literal["averaged"] = "averaged"
-    serves = "numbers"
-    inner: PositiveInt = 1
-    """Updates per step, all on the same batch."""
-
-    def loss(self, predictions, batch):
-        return Regression().loss(predictions, batch)
-
-    def init(self, network, optimiser, trained=()):
-        state = super().init(network, optimiser, trained)
-        # The network that the inner loop trains, and how many have been averaged.
-        carried = eqx.filter(network, eqx.is_inexact_array), jnp.zeros(())
-        return eqx.tree_at(lambda state: state.carried, state, carried, is_leaf=lambda leaf: leaf is None)
-
-    def step(self, state, codes, batch, key, optimiser, rate, precision=FLOAT32, trained=(), done=0.0):
-        fast, count = state.carried
-        inner = eqx.tree_at(lambda state: state.network, state, eqx.combine(fast, state.network))
-        loss = jnp.zeros(())
-        for _ in range(self.inner):
-            inner, loss = super().step(inner, codes, batch, key, optimiser, rate, precision, trained, done)
-        fast = eqx.filter(inner.network, eqx.is_inexact_array)
-        # Phase one: the network itself. Phase two: the running mean.
-        count = jnp.where(done > 0.5, count + 1, 0)
-        share = 1 / jnp.maximum(count, 1)
-        slow = jax.tree.map(
-            lambda old, new: old + share * (new - old), eqx.filter(state.network, eqx.is_inexact_array), fast
-        )
-        network = eqx.combine(slow, state.network)
-        return type(state)(network, inner.optimiser, state.step + 1, (fast, count)), loss
+PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
+(CODE,) = re.findall(r"^```python\n((?:(?!```).)*?^class Averaged.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+NAMES: dict[str, Any] = {"__name__": "averaged"}
+exec(compile(CODE, str(PAGE), "exec"), NAMES)
+Averaged: Any = NAMES["Averaged"]
 
 
 @pytest.fixture(scope="module")

@@ -68,8 +68,10 @@ def test_a_network_of_modules_is_pure_and_a_mixed_one_is_not(monkeypatch):
     for mixed, expected in ((False, 1.0), (True, 0.0)):
         network = Parts(jnp.asarray(mixed))
         monkeypatch.setattr(Setting, "network", lambda self, network=network: network)
-        measured = Knockout(draws=1, samples=8).measure(setting, network)
-        assert measured.summary == {"purity": pytest.approx(expected), "purity_untrained": pytest.approx(expected)}
+        measured = Knockout(draws=1, samples=64).measure(setting, network)
+        # Effects are relative to the variance of the outputs on 64 examples of each task.
+        near = pytest.approx(expected, abs=0.01)
+        assert measured.summary == {"purity": near, "purity_untrained": near}
         assert set(measured.columns) == {"site", "unit", "constituent", "change"}
         assert len(measured.columns["unit"]) == 5 * 5
 

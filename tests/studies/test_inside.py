@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from recombine.errors import BadInput
 from recombine.overrides import validate
-from recombine.studies.inside import TELLS, Inside
+from recombine.studies.inside import TELLS, Inside, specificity
 
 TESTED = Inside.model_validate(
     Inside.profiles["smoke"] | {"replicates": 6, "widths": (8, 16), "first_seed": 0, "reserve": 60}
@@ -25,7 +26,7 @@ def tables(made):
             names = {"taught": "number", "units": "width", "length": "steps"}
             cell = {names.get(name, name): value for name, value in labels.items()}
             place = [int(cell[name]) for name in ("number", "width", "steps", "replicate")]
-            quality, *noise = np.random.default_rng(place).uniform(size=6)
+            quality, *noise = np.random.default_rng(place).uniform(size=7)
 
             def tell(name, number):
                 return follows.get(name, 0) * quality + (1 - follows.get(name, 0)) * noise[number]
@@ -34,8 +35,14 @@ def tables(made):
                 held = held_out * quality + (1 - held_out) * noise[3]
                 found = {"r2_in": 0.9 + 0.05 * noise[4], "r2_held_out": 0.2 + 0.6 * held, "purity_untrained": 0.0}
                 return found | {"intrinsic": tell("decodable", 0), "purity": tell("factored", 1)}
-            lost = random if labels["arm"] == "random" else 0.5 * tell("modular", 2)
-            return {"r2_in": 0.9, "ablated_own_in": 0.4, "ablated_other_in": 0.4 + lost, "whole_own_in": 1.0}
+            lost = random + 0.01 * noise[5] if labels["arm"] == "random" else tell("modular", 2)
+            parts = {
+                "ablated_own_in": 1 - 0.2 * 2**lost,
+                "ablated_other_in": 0.8,
+                "whole_own_in": 0.9,
+                "whole_other_in": 0.9,
+            }
+            return parts | {"r2_in": 0.9 + 0.05 * noise[4]}
 
         return made(TESTED, score)
 
@@ -53,6 +60,12 @@ def test_masks_start_from_the_networks_that_are_measured():
         assert config.model.model == parent.model and config.seeds == parent.seeds
     assert all(config.parents[0].recipe.steps == 0 for config in by_arm["random"])
     assert {labels["replicate"]: 0 for _, labels in TESTED.design.runs}.keys() == set(range(6))
+
+
+def test_specificity_is_a_ratio_of_errors_beside_that_of_the_whole_network():
+    row = {"replicate": 1, "whole_own_in": 0.9, "whole_other_in": 0.8, "ablated_own_in": -3.0, "ablated_other_in": 0.0}
+    # Errors of 4 against 1 without the subnetwork, and of .1 against .2 with it: 8 times.
+    assert specificity(pd.DataFrame([row]), ["replicate"])[1] == pytest.approx(3)
 
 
 def test_networks_whose_tells_agree_coincide(tables, words):

@@ -27,7 +27,7 @@ STEPS = 6
 PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
 (CODE,) = re.findall(r"^```python\n((?:(?!```).)*?^class Averaged.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
 NAMES: dict[str, Any] = {"__name__": "averaged"}
-exec(compile(CODE, str(PAGE), "exec"), NAMES)
+exec(compile(CODE, str(PAGE), "exec", dont_inherit=True), NAMES)
 Averaged: Any = NAMES["Averaged"]
 
 

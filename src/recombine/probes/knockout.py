@@ -62,7 +62,8 @@ def purity(changes: Float[np.ndarray, "constituent unit"]) -> float:
     total = changes.sum(axis=0)
     if not np.isfinite(total).all() or total.sum() <= 0 or len(changes) < 2:
         return float("nan")
-    concentration = np.divide((changes**2).sum(axis=0), total**2, out=np.zeros_like(total), where=total > 0)
+    shares = np.divide(changes, total, out=np.zeros_like(changes), where=total > 0)
+    concentration = (shares**2).sum(axis=0)
     return float(((concentration - 1 / len(changes)) / (1 - 1 / len(changes))) @ total / total.sum())
 
 

@@ -101,7 +101,7 @@ def masks_on_network(table: pd.DataFrame, masks: tuple[str, str], networks: int 
             _cell(row, group, shown.index(replicate), image.ravel().tolist(), f"{matrix}, replicate {replicate}")
         )
     caption = (
-        f"Weight matrices of {len(shown)} networks (one column each). Blue weights are kept by the mask of the {masks[0]} alone, orange ones "
+        f"Weight matrices of {len(shown)} network{'s' * (len(shown) > 1)} (one column each). Blue weights are kept by the mask of the {masks[0]} alone, orange ones "
         f"by that of the {masks[1]} alone, black ones by both. Of larger matrices the first {SIDE} rows and columns are drawn."
     )
     info = image_grid_info(pd.DataFrame(cells, columns=COLUMNS), ONE_KIND, caption)

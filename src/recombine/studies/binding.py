@@ -85,7 +85,7 @@ class Binding(Study):
     questions: RunConfig = RunConfig.model_validate(
         {
             "family": "objects",
-            "recipe": Fast(tasks=64, samples=2, steps=2000, learning_rate=0.006),
+            "recipe": Fast(tasks=64, samples=2, steps=3000, learning_rate=0.006),
             "eval_every": 250,
             "validation_tasks": 16,
         }
@@ -104,7 +104,7 @@ class Binding(Study):
     dividers: tuple[Literal["single", "crowded", "filled", "slot_images"], ...] = tuple(DIVIDERS)  # type: ignore[assignment]
     """What divides scenes. Claims about what is left out here are not asked."""
     slot_autoencoder: SlotAutoencoder = SlotAutoencoder()
-    slot_steps: PositiveInt = 1500
+    slot_steps: PositiveInt = 2500
     """Training steps of the slot autoencoder."""
     slots: PositiveInt = 6
     """Slots of the network that answers questions."""
@@ -112,7 +112,7 @@ class Binding(Study):
     """Numbers of each slot. The pooled vector has as many as all slots together."""
     widths: tuple[PositiveInt, ...] = (16, 96, 384)
     """Widths of the pooled vector, narrowest first."""
-    steps: tuple[PositiveInt, ...] = (500, 2000)
+    steps: tuple[PositiveInt, ...] = (750, 3000)
     """Training steps of the pooled network, fewest first. Each step has new scenes, so this is also the amount of data."""
     conjunctions: PositiveInt = 2
     """Conjunctions of shape and colour that no training scene shows."""

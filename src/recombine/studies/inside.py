@@ -149,10 +149,10 @@ class Inside(Study):
         text = "Networks with the same support differ in what they recombine (held-out R2, highest minus lowest, most combinations)."
         held = networks["r2_held_out"].at(number=self.numbers[-1])
         yield precondition("networks-differ", (held.highest() - held.lowest()).above(0.1), text)
-        text = "Masks find subnetworks that solve their module (R2 on its training combinations, best networks)."
-        solved = (
-            masks["subnetwork_own_in"].at(taught=self.numbers[-1], units=best["width"], length=best["steps"]).mean()
+        text = (
+            "Masks find subnetworks that solve a module by itself (R2, networks that are largest and trained longest)."
         )
+        solved = masks["r2_in"].at(taught=self.numbers[-1], units=best["width"], length=best["steps"]).mean()
         yield precondition("masks-are-learned", solved.above(0.5), text)
         needs = ("fits", "networks-differ", "masks-are-learned")
         text = (

@@ -111,3 +111,19 @@ def tiny() -> Callable[..., Any]:
         return RunConfig(**{**fields, **changes})
 
     return make
+
+
+@pytest.fixture(scope="session")
+def picbreeder() -> Path:
+    """The folder of the published evolved networks, which are not part of the project.
+
+    They are beside the project, or where RECOMBINE_PICBREEDER says. Where that is set, as in continuous integration, they must
+    be there; elsewhere tests that need them are skipped.
+    """
+    named = os.environ.get("RECOMBINE_PICBREEDER")
+    root = Path(__file__).parents[1]
+    folder = root / named if named else root.parent / "shared" / "data" / "picbreeder"
+    if not folder.is_dir():
+        assert not named, f"RECOMBINE_PICBREEDER={named}, and there is no such folder"
+        pytest.skip(f"the published evolved networks are not in {folder}")
+    return folder

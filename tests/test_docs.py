@@ -39,7 +39,7 @@ def extending():
 
 def test_the_study_of_the_page_goes_from_its_file_to_verdicts(extending, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    study, run, inside, share, _ = extending
+    study, run, inside, share, *_ = extending
     assert len(study.splitlines()) <= 60
     names = {"__name__": "rotation"}
     for block in (study, run, inside, share):
@@ -62,6 +62,20 @@ def test_the_encoding_of_the_page_conforms(extending):
     names: dict[str, Any] = {"__name__": "random_rotation"}
     exec(compile(extending[-1], "extending.md", "exec"), names)
     check_encoding(names["RandomRotation"](), rc.SubsetSpace(modules=5, max_active=2), rc.families.Hyperteacher())
+
+
+def test_the_page_about_your_own_network_runs_as_it_stands():
+    page = (ROOT / "docs" / "inside-a-network.md").read_text()
+    names: dict[str, Any] = {"__name__": "inside"}
+    *blocks, symmetry = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    for block in blocks:
+        exec(compile(block, "inside-a-network.md", "exec"), names)
+    pruned: Any = names["pruned"]
+    assert pruned.losses["whole"]["own"] < 0.02 and 0 < pruned.share < 1
+    assert pruned.specific > names["control"].specific
+    exec(compile(symmetry, "inside-a-network.md", "exec"), names)
+    assert rc.sweep_asymmetry(names["painter"], names["places"]) > 0.1
+    assert rc.sweep_asymmetry(names["only_distance"], names["places"]) < 1e-6
 
 
 def test_no_table_has_long_cells():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from recombine.cppn import Genome, places, read_genome
 from recombine.errors import BadInput
 
-PUBLISHED = Path(__file__).parents[2].parent / "shared/data/picbreeder"
 LABELS = {0: "y", 1: "x", 2: "d", 3: "bias"}
 
 
@@ -128,9 +126,8 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path):
             read_genome(path)
 
 
-@pytest.mark.skipif(not PUBLISHED.exists(), reason="the published genomes are not here")
 @pytest.mark.parametrize(("name", "nodes", "links"), [("skull", 23, 57), ("butterfly", 34, 108), ("apple", 83, 264)])
-def test_the_published_genomes_are_read(name, nodes, links):
-    genome = read_genome(PUBLISHED / f"{name}.zip")
+def test_the_published_genomes_are_read(picbreeder, name, nodes, links):
+    genome = read_genome(picbreeder / f"{name}.zip")
     assert (len(genome.activations), len(genome.links)) == (nodes, links)
     assert len(genome.outputs) == (1 if name == "skull" else 3)

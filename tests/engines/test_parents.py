@@ -142,7 +142,15 @@ def test_other_shapes_and_filters_are_refused_before_anything_trains(base: RunCo
             check_line(config)
         with pytest.raises(BadInput, match=message):
             LocalEngine().run(store, [base, config])
+        with pytest.raises(BadInput, match=message):
+            plan(store, [config])  # So --dry-run says it as well.
     assert store.run_ids() == []
+
+
+def test_a_parent_is_not_named_but_described(base: RunConfig) -> None:
+    for given in (base.run_id, [base.run_id]):
+        with pytest.raises((BadInput, ValueError), match="whole configuration, not by a name"):
+            RunConfig.model_validate({"parents": given})
 
 
 def test_a_failed_parent_is_named(base: RunConfig, tmp_path: Any) -> None:

@@ -120,6 +120,18 @@ def test_results_travel_through_an_object_store_where_nodes_share_no_folder(clus
         assert weights(store, config) == weights(other, config)
         assert store.summaries(config.run_id) == other.summaries(config.run_id)
 
+    # A line of runs: the oldest is in the object store, the others are trained there, parents first.
+    child = configs[0].replace(parents=(configs[0],))
+    line = child.replace(parents=(child,))
+    third, local = Store(tmp_path / "third"), Store(tmp_path / "local")
+    sweep = RayEngine(cluster.address, remote=remote).run(third, [line], [SCORES])
+    assert (sweep.trained, sweep.measured, sweep.failed) == (2, 1, ())
+    LocalEngine().run(local, [line], [SCORES])
+    assert third.run_ids() == local.run_ids() and len(third.run_ids()) == 3
+    for config in (configs[0], child, line):
+        assert weights(third, config) == weights(local, config)
+    assert third.summaries(line.run_id) == local.summaries(line.run_id)
+
     with pytest.raises(BadInput, match="has room for a worker with 1 cores, 1 GPUs"):
         RayEngine(cluster.address, gpus=1).run(other, [small(20, seed=3)])
 

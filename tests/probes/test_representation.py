@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -19,8 +17,6 @@ from recombine.probes.representation import scaled, tangents
 from recombine.recipes import Paper
 from recombine.training.config import RunConfig
 from recombine.training.prepare import Setting
-
-PUBLISHED = Path(__file__).parents[2].parent / "shared/data/picbreeder"
 
 SYMMETRIC = Genome(
     # sin(y), gaussian(2 x), and the output reads both: nothing in it is odd in x.
@@ -93,13 +89,12 @@ def test_other_models_are_refused():
         Representation().measure(Setting(config), Setting(config).network())
 
 
-@pytest.mark.skipif(not PUBLISHED.exists(), reason="the published genomes are not here")
 @pytest.mark.parametrize(
     ("name", "asymmetry", "maps"), [("skull", 0.255, 20), ("butterfly", 0.233, 32), ("apple", 0.097, 64)]
 )
-def test_published_networks_have_the_scores_that_were_found_for_them(name, asymmetry, maps):
+def test_published_networks_have_the_scores_that_were_found_for_them(picbreeder, name, asymmetry, maps):
     """Figures of an earlier analysis at 64 x 64 pixels, by which the exact forms of the scores were chosen; its draws were other ones."""
-    config = run(read_genome(PUBLISHED / f"{name}.zip"), weights="evolved", side=64)
+    config = run(read_genome(picbreeder / f"{name}.zip"), weights="evolved", side=64)
     summary = measured(config, draws=128, maps=1, strips=1).summary
     assert summary["mse"] < 1e-6
     assert summary["distinct_maps"] == maps

@@ -7,20 +7,20 @@ import pytest
 
 from recombine.errors import BadInput
 from recombine.overrides import apply, validate
-from recombine.studies.binding import METHODS, PLACES, Binding
+from recombine.studies.binding import DIVIDERS, METHODS, PLACES, Binding
 
 
 @pytest.fixture(scope="module")
 def small():
-    return apply(Binding.profile("smoke"), ["first_seed=0", "replicates=6"])
+    return apply(Binding.profile("smoke"), ["first_seed=0", "replicates=6", "dividers=" + ",".join(DIVIDERS)])
 
 
 def literature(labels):
     """What the literature expects: slots bind everywhere, the pooled vector what it saw, and more of it with scale."""
     wobble = 0.002 * (labels["replicate"] % 3)
     arm = labels["arm"]
-    if arm in ("single", "sizes", "crowded", "slot_images"):
-        found = {"single": 0.93, "sizes": 0.9, "crowded": 0.39, "slot_images": 0.95}[arm]
+    if arm in DIVIDERS:
+        found = {"single": 0.93, "filled": 0.9, "crowded": 0.39, "slot_images": 0.95}[arm]
         return {
             "r2_in": 0.9 + wobble,
             "ari": found + wobble,
@@ -58,6 +58,13 @@ def test_the_pooled_vector_is_as_wide_as_all_slots_and_trained_alike(profile):
 def test_the_laptop_has_eight_replicates_of_every_cell():
     labels = [tuple(sorted((k, v) for k, v in row.items() if k != "replicate")) for _, row in Binding().design.runs]
     assert {labels.count(cell) for cell in labels} == {8}
+
+
+def test_claims_about_dividers_that_are_left_out_are_not_asked():
+    study = Binding.profile("smoke")
+    names = {claim.name for claim in study.design.claims}
+    assert "reconstruction-segregates" in names
+    assert not {"slots-segregate", "reconstruction-segregates-filled"} & names
 
 
 def test_sizes_in_the_wrong_order_are_refused():
@@ -113,7 +120,7 @@ def test_figures_of_tables_and_of_nothing(small, made):
     import pandas as pd
 
     def scenes(labels):
-        if labels["arm"] not in ("single", "sizes", "crowded", "slot_images"):
+        if labels["arm"] not in DIVIDERS:
             return pd.DataFrame()
         parts = [[-1, 0, 0, 1] * 64 for _ in range(2)]
         return pd.DataFrame(
@@ -121,7 +128,7 @@ def test_figures_of_tables_and_of_nothing(small, made):
         )
 
     def pairs(labels):
-        if labels["arm"] in ("single", "sizes", "crowded", "slot_images"):
+        if labels["arm"] in DIVIDERS:
             return pd.DataFrame()
         frame = {"combination": "disc red 2", "where": ["in", "new_conjunction"], "bound": 1.0, "unbound": [-1.0, 1.0]}
         image = [list(range(192))] * 2

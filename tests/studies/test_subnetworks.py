@@ -85,6 +85,21 @@ def test_figures_are_drawn_with_and_without_runs(tables, made):
     assert none == [name for name in names if name != "kept"]
 
 
+def test_whole_masks_are_drawn_and_samples_are_not():
+    from recombine.figures.feature_maps import MASKS, masks_on_network
+
+    rows = [
+        {"replicate": 0, "matrix": "encoder.blocks.1.mlp.up.weight", "shape": "2x2", "mask": mask, "sample": bits}
+        for mask, bits in (("first", "1100"), ("second", "1010"))
+    ]
+    figure = masks_on_network(pd.DataFrame(rows), ("first", "second"))
+    assert figure is not None and "1 networks" not in figure.caption
+    document = str(figure.chart.to_dict())
+    assert "block 2" in document and "mlp.up" in document and len(MASKS) == 4
+    assert masks_on_network(pd.DataFrame(rows).assign(shape="2x3"), ("first", "second")) is None
+    assert masks_on_network(pd.DataFrame(rows).drop(columns="shape"), ("first", "second")) is None
+
+
 def test_a_mask_is_measured(tmp_path):
     """The parts of a real mask: the whole network is the parent, and both parts differ from it."""
     config = next(config for config, labels in STUDY.design.runs if labels["arm"] == "modules")

@@ -58,7 +58,7 @@ class Sweep:
 
 
 def plan(store: Store | None, configs: Runs, measurements: Probes = ()) -> Plan:
-    """Say what is left to do. Nothing is drawn or trained.
+    """Say what is left to do. Nothing is drawn or trained. Runs that cannot start from their parents raise `BadInput`.
 
     Args:
         store: The store, or None where there is none yet.
@@ -69,6 +69,7 @@ def plan(store: Store | None, configs: Runs, measurements: Probes = ()) -> Plan:
         The numbers of runs, programs, steps and measurements.
     """
     unique = {config.run_id: config for config in configs}
+    check_lines(list(unique.values()))
     status = {run_id: None if store is None else store.status(run_id) for run_id in unique}
     left = [config for run_id, config in unique.items() if status[run_id] is None]
     left += missing_parents(store, left)
@@ -86,6 +87,14 @@ def plan(store: Store | None, configs: Runs, measurements: Probes = ()) -> Plan:
         steps=sum(config.recipe.steps for config in left),
         measurements=measured.count(False),
     )
+
+
+def check_lines(configs: Runs) -> None:
+    """Raise BadInput if one of these runs, or of their ancestors, cannot start from its parents (see `check_line`)."""
+    line = {run_id: parent for config in configs for run_id, parent in config.ancestors().items()}
+    for config in (*configs, *line.values()):
+        if config.parents or config.trains:
+            check_line(config)
 
 
 def missing_parents(store: Store | None, configs: Runs) -> list[RunConfig]:
@@ -125,10 +134,7 @@ class Engine(abc.ABC):
         """
         unique = list({config.run_id: config for config in configs}.values())
         mend(store, (config.run_id for config in unique))
-        line = {run_id: parent for config in unique for run_id, parent in config.ancestors().items()}
-        for config in (*unique, *line.values()):
-            if config.parents or config.trains:
-                check_line(config)
+        check_lines(unique)
         if not any(config.parents for config in unique):
             return self.run_generation(store, unique, measurements, progress)
         left = [config for config in unique if config not in store]

@@ -80,6 +80,7 @@ class LocalEngine(Engine):
             (run_id, measurement) for measurement, run_id in wanted if not store.has_measurement(run_id, measurement)
         ]
         measured_now, damaged = 0, set[str]()
+        refusals: dict[tuple[str, str], list[str]] = {}
         for index, (run_id, measurement) in enumerate(missing):
             progress.measuring(index, len(missing))
             try:
@@ -97,9 +98,13 @@ class LocalEngine(Engine):
                 # This run has nothing to measure (too few held-out combinations, for example). The refusal is stored,
                 # so that the measurement is not tried again. The others are measured.
                 measured = Measured({}, {}, refused=str(refusal))
-                store.report(f"run {run_id} does not allow the measurement {measurement.kind}: {refusal}")
+                refusals.setdefault((measurement.kind, str(refusal)), []).append(run_id)
             store.add_measurement(run_id, measurement, measured)
             measured_now += 1
+        # Once per reason: a study may measure several kinds of runs.
+        for (kind, reason), refused in refusals.items():
+            who = f"run {refused[0]} does" if len(refused) == 1 else f"{len(refused)} runs ({refused[0]}, ...) do"
+            store.report(f"{who} not allow the measurement {kind}: {reason}")
         if missing:
             progress.measuring(len(missing), len(missing))
         for run_id in damaged:

@@ -1,15 +1,21 @@
-"""Figures of networks that draw a picture: their feature maps side by side, and weight sweeps as film strips."""
+"""Figures of what is inside networks: feature maps side by side, weight sweeps as film strips, masks on weight matrices."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
 
 from recombine.figures.base import Figure
 from recombine.figures.image_grid import draw_image_grid, image_grid_info
 
 ONE_KIND = {"image": "image"}
+MASKS = ((238, 238, 238), (0, 114, 178), (230, 159, 0), (40, 40, 40))
+"""Colours of weights that no mask keeps, the first alone, the second alone, and both."""
+SIDE = 64
+"""The most rows and columns of a matrix that are drawn."""
 COLUMNS = ["row", "group", "place", "image", "kind", "right", "name"]
 
 
@@ -57,6 +63,55 @@ def film_strips(tables: Mapping[str, pd.DataFrame]) -> Figure:
     )
     info = image_grid_info(pd.DataFrame(cells, columns=COLUMNS), ONE_KIND, caption, rows, list(tables))
     return Figure("film_strips", "What happens when weights change?", info.caption, draw_image_grid(info))
+
+
+def masks_on_network(table: pd.DataFrame, masks: tuple[str, str], networks: int = 3) -> Figure | None:
+    """The matrices of networks, with the weights that two masks keep in colour.
+
+    Args:
+        table: The table `subnetwork` of masks, with the columns `replicate` and `mask`.
+        masks: The two names in `mask`.
+        networks: The most networks, one per replicate.
+
+    Returns:
+        The figure; None where the table has no whole masks.
+    """
+    if "shape" not in table:
+        return None
+    sizes = [math.prod(int(size) for size in str(shape).split("x")) for shape in table["shape"]]
+    if not len(whole := table[table["sample"].map(len) == sizes]):
+        return None
+    cells = []
+    shown = list(dict.fromkeys(whole["replicate"]))[:networks]
+    for (replicate, matrix), parts in whole.groupby(["replicate", "matrix"], sort=False):
+        found = parts.drop_duplicates("mask").set_index("mask")
+        if replicate not in shown or not set(masks) <= set(found.index):
+            continue
+        shape = [int(size) for size in str(found["shape"].iloc[0]).split("x")]
+        first, second = (_block(str(found["sample"][name]), shape) for name in masks)
+        side = max(first.shape)
+        image = np.full((side, side, 3), 255)
+        image[: first.shape[0], : first.shape[1]] = np.array(MASKS)[first + 2 * second]
+        block, _, name = str(matrix).removesuffix(".weight").rpartition("blocks.")[-1].partition(".")
+        numbered = block.isdigit()
+        row, group = (
+            (name, f"block {int(block) + 1}") if numbered else (str(matrix).rpartition(".")[-1], "outside of blocks")
+        )
+        cells.append(
+            _cell(row, group, shown.index(replicate), image.ravel().tolist(), f"{matrix}, replicate {replicate}")
+        )
+    caption = (
+        f"Weight matrices of {len(shown)} network{'s' * (len(shown) > 1)} (one column each). Blue weights are kept by the mask of the {masks[0]} alone, orange ones "
+        f"by that of the {masks[1]} alone, black ones by both. Of larger matrices the first {SIDE} rows and columns are drawn."
+    )
+    info = image_grid_info(pd.DataFrame(cells, columns=COLUMNS), ONE_KIND, caption)
+    return Figure("masks", "Which weights does each rule need?", info.caption, draw_image_grid(info))
+
+
+def _block(bits: str, shape: list[int]) -> np.ndarray:
+    """The corner of a mask that is drawn, as zeros and ones."""
+    mask = (np.frombuffer(bits.encode(), "u1") == ord("1")).astype(int)
+    return mask.reshape(shape[0], -1)[:SIDE, :SIDE]
 
 
 def _cell(row: str, group: str, place: int, image: object, name: str) -> dict[str, object]:

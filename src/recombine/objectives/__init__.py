@@ -10,6 +10,7 @@ __getattr__, __dir__, __all__ = attach(__name__, __file__)
 
 if TYPE_CHECKING:
     from recombine.objectives.base import Objective as Objective
+    from recombine.objectives.binary import Binary as Binary
     from recombine.objectives.classification import Classification as Classification
     from recombine.objectives.constraint_reward import ConstraintReward as ConstraintReward
     from recombine.objectives.flow_matching import FlowMatching as FlowMatching

@@ -131,7 +131,11 @@ class Objective(Component, abc.ABC):
             batch: The examples of the tasks.
             key: For objectives whose evaluation is random.
         """
-        return self.predict(network, codes, batch, key)
+        return self.answer(self.predict(network, codes, batch, key))
+
+    def answer(self, outputs: Array) -> Array:
+        """What outputs of a network say, as the family scores them: probabilities where outputs are their logits."""
+        return outputs
 
 
 def trained_leaves(network: Network, names: Sequence[str] = ()) -> PyTree:

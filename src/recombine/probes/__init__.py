@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from recombine.probes.gallery import Gallery as Gallery
     from recombine.probes.graph_steps import GraphSteps as GraphSteps
     from recombine.probes.pairs_certificate import PairsCertificate as PairsCertificate
+    from recombine.probes.knockout import Knockout as Knockout
     from recombine.probes.readout import Readout as Readout
     from recombine.probes.refit import Refit as Refit
     from recombine.probes.representation import Representation as Representation

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import jax
@@ -16,6 +17,7 @@ from recombine.errors import BadInput
 from recombine.families.silhouettes import SilhouettesTeacher
 from recombine.models.base import Network
 from recombine.models.slot_autoencoder import SlotAutoencoderNetwork
+from recombine.objectives import Objective
 from recombine.probes.base import Measured, Measurement
 from recombine.probes.tasks import over_tasks
 from recombine.spaces import ProductSpace
@@ -25,7 +27,7 @@ from recombine.training.streams import Stream
 
 ROUNDS = 10
 """Rounds of reconstruction clustering."""
-LEAST = 1e-3
+LEAST = 1e-6
 """The least probability of a pixel to be white or black, in reconstruction clustering."""
 METHODS = ("trained", "untrained", "kmeans", "components")
 """What divides a scene: the network, the network before training, k-means on coordinates, connected components."""
@@ -34,7 +36,10 @@ KEPT = 8
 
 
 def reconstruction_clustering(
-    network: Network, code: Float[Array, " code"], image: Float[Array, " pixel"], clusters: int, key: Array
+    restore: Callable[[Float[Array, "cluster pixel"]], Float[Array, "cluster pixel"]],
+    image: Float[Array, " pixel"],
+    clusters: int,
+    key: Array,
 ) -> Int[Array, " pixel"]:
     """The cluster of each pixel, by expectation maximisation with a denoising autoencoder as its model of one object.
 
@@ -44,7 +49,7 @@ def reconstruction_clustering(
     shares = jax.random.uniform(key, (clusters, len(image)), minval=0.1, maxval=1.0)
 
     def improved(_: Array, shares: Array) -> Array:
-        white = jnp.clip(network(code, shares * image), LEAST, 1 - LEAST)
+        white = jnp.clip(restore(shares * image), LEAST, 1 - LEAST)
         likely = image * white + (1 - image) * (1 - white)
         return likely / jnp.sum(likely, axis=0)
 
@@ -53,12 +58,17 @@ def reconstruction_clustering(
 
 
 def divided(
-    network: Network, code: Float[Array, " code"], image: Float[Array, " pixel"], clusters: int, key: Array
+    network: Network,
+    objective: Objective,
+    code: Float[Array, " code"],
+    image: Float[Array, " pixel"],
+    clusters: int,
+    key: Array,
 ) -> Int[Array, " pixel"]:
     """The part of each pixel: by the masks of slots where a network has them, by reconstruction clustering otherwise."""
     if isinstance(network, SlotAutoencoderNetwork):
         return jnp.argmax(network.masks(code, image[None])[0], axis=0)
-    return reconstruction_clustering(network, code, image, clusters, key)
+    return reconstruction_clustering(lambda images: objective.answer(network(code, images)), image, clusters, key)
 
 
 def foreground_ari(owner: Int[np.ndarray, " pixel"], found: Int[np.ndarray, " pixel"]) -> float:
@@ -107,6 +117,7 @@ def touching(owner: np.ndarray) -> bool:
 class DivideTask:
     """A scene, the object of each pixel, and the parts that the trained and the untrained network find."""
 
+    objective: Objective
     clusters: int
 
     def __call__(self, networks: tuple[Network, Network], teacher: Any, encoder: Any, row: Array, key: Array) -> Any:
@@ -114,7 +125,9 @@ class DivideTask:
         _, code, batch = draw_examples(teacher, encoder, row, by_data, 1)
         assert batch.labels is not None
         image = batch.targets[0]
-        trained, untrained = (divided(network, code, image, self.clusters, by_start) for network in networks)
+        trained, untrained = (
+            divided(network, self.objective, code, image, self.clusters, by_start) for network in networks
+        )
         return {"image": image, "owner": batch.labels[0], "trained": trained, "untrained": untrained}
 
 
@@ -160,7 +173,13 @@ class Segregation(Measurement):
                 continue
             chosen = np.resize(rows[numbers == number], (self.scenes, space.slots))
             drawn = over_tasks(
-                DivideTask(number), setting, networks, chosen, Stream.PROBE, f"segregation {number}", self.scenes
+                DivideTask(setting.config.objective, number),
+                setting,
+                networks,
+                chosen,
+                Stream.PROBE,
+                f"segregation {number}",
+                self.scenes,
             )
             side = round(drawn["image"].shape[1] ** 0.5)
             white = drawn["image"].reshape(-1, side, side) > 0.5

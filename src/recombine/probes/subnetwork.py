@@ -34,8 +34,8 @@ class Subnetwork(Measurement):
     (`_in`) and on held-out ones of the parent (`_held_out`): those with that constituent (`own`) and those without (`other`).
     So `ablated_own_in` is low, and `ablated_other_in` is high, where the subnetwork is needed for the constituent alone.
 
-    The table has one row per masked matrix: its size, how many weights are kept, and a fixed random sample of the mask, by which
-    two masks of the same network can be compared.
+    The table has one row per masked matrix: its shape, how many weights are kept, and a fixed random sample of the mask, by which
+    two masks of the same network can be compared. Matrices with at most `bits` weights have their whole mask, in order.
     """
 
     kind: Literal["subnetwork"] = "subnetwork"
@@ -88,11 +88,13 @@ class Subnetwork(Measurement):
                     ]
         return Measured.from_records(summary, [self._row(name, kept) for name, kept in _kept(masked)])
 
-    def _row(self, name: str, kept: Bool[np.ndarray, " weight"]) -> dict[str, Any]:
+    def _row(self, name: str, mask: Bool[np.ndarray, ...]) -> dict[str, Any]:
+        kept = mask.ravel()
         seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "little")
         sample = np.random.default_rng(seed).permutation(len(kept))[: self.bits]
         return {
             "matrix": name,
+            "shape": "x".join(map(str, mask.shape)),
             "weights": len(kept),
             "kept": int(kept.sum()),
             "sample": "".join("01"[int(bit)] for bit in kept[np.sort(sample)]),
@@ -105,9 +107,6 @@ def _sides(parent: Setting, rows: Int[np.ndarray, "n slots"], focal: set[Any]) -
     return {"own": has, "other": ~has}
 
 
-def _kept(network: MaskedNetwork) -> list[tuple[str, Bool[np.ndarray, " weight"]]]:
+def _kept(network: MaskedNetwork) -> list[tuple[str, Bool[np.ndarray, ...]]]:
     """Each masked matrix by name, with which of its weights are kept."""
-    return [
-        (leaf_name(path), np.asarray(kept).ravel())
-        for path, kept in jax.tree_util.tree_leaves_with_path(network.kept())
-    ]
+    return [(leaf_name(path), np.asarray(kept)) for path, kept in jax.tree_util.tree_leaves_with_path(network.kept())]

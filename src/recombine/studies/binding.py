@@ -8,10 +8,12 @@ import pandas as pd
 from pydantic import PositiveInt
 
 from recombine.design import Arm, Claims, Column, Figures, Study, claim, control, precondition
+from recombine.families.silhouettes import FILLED
 from recombine.models import SlotAttention, SlotAutoencoder
 from recombine.probes import Conjunctions, Measurement, Scores, Segregation
 from recombine.recipes import Fast
-from recombine.studies.shapes import ascending, fits
+from recombine.spaces import ProductSpace
+from recombine.studies.shapes import ascending, fits, if_run
 from recombine.supports import FewObjects
 from recombine.training.config import RunConfig
 
@@ -24,8 +26,8 @@ METHODS = {
 }
 """What divides a scene, by the columns of runs."""
 DIVIDERS = {
-    **{"single": "reconstruction clustering", "sizes": "the same, different sizes"},
-    **{"crowded": "the same, trained on several", "slot_images": "slots"},
+    **{"single": "reconstruction clustering", "crowded": "the same, trained on several"},
+    **{"filled": "the same, filled shapes of several sizes", "slot_images": "slots"},
 }
 """The arms that divide scenes."""
 PLACES = {
@@ -41,7 +43,7 @@ class Binding(Study):
     """Does a network keep together which features belong to which object, and does scale replace slots?
 
     Segregation: a denoising autoencoder of single silhouettes (reconstruction clustering) and a slot autoencoder divide scenes
-    of several. Separation: a network with slots and one with a pooled vector of equal total width answer whether there is a red
+    of several, with the outlines and places of the published comparison. Separation: a network with slots and one with a pooled vector of equal total width answer whether there is a red
     square, in pairs of scenes with the same bag of features and swapped bindings. Composition: both were trained with one to
     three objects, and never saw some conjunctions of shape and colour. The pooled network is also tried at other widths and
     with less data.
@@ -59,13 +61,13 @@ class Binding(Study):
             "images": {
                 "family": {"kind": "silhouettes", "pixels": 16},
                 "recipe": {"kind": "fast", "tasks": 8, "samples": 2, "steps": 20},
-                "model": {"kind": "mlp", "width": 32, "depth": 1},
+                "model": {"kind": "mlp", "width": 32, "depth": 2},
                 "eval_every": 20,
                 "validation_tasks": 4,
             },
             "slot_autoencoder": {"kind": "slot-autoencoder", "slots": 4, "width": 8, "channels": 8, "hidden": 8},
             **{"slots": 3, "slot_width": 8, "widths": (8, 24), "steps": (10, 20), "slot_steps": 20},
-            **{"scenes": 16, "pairs": 2, "replicates": 2},
+            **{"scenes": 16, "pairs": 2, "replicates": 2, "dividers": ("single", "crowded")},
         },
         "demo": {"replicates": 4},
         "laptop": {"first_seed": 4000},
@@ -83,7 +85,7 @@ class Binding(Study):
     questions: RunConfig = RunConfig.model_validate(
         {
             "family": "objects",
-            "recipe": Fast(tasks=64, samples=2, steps=2000, learning_rate=0.006),
+            "recipe": Fast(tasks=64, samples=2, steps=3000, learning_rate=0.006),
             "eval_every": 250,
             "validation_tasks": 16,
         }
@@ -92,14 +94,17 @@ class Binding(Study):
     images: RunConfig = RunConfig.model_validate(
         {
             "family": "silhouettes",
-            "recipe": Fast(tasks=64, samples=2, steps=1000, learning_rate=0.02),
-            "eval_every": 250,
+            "model": {"kind": "mlp", "width": 256, "depth": 2},
+            "recipe": Fast(tasks=64, samples=2, steps=6000, learning_rate=0.03),
+            "eval_every": 500,
             "validation_tasks": 16,
         }
     )
     """What all runs that restore images share, with the denoising autoencoder."""
+    dividers: tuple[Literal["single", "crowded", "filled", "slot_images"], ...] = tuple(DIVIDERS)  # type: ignore[assignment]
+    """What divides scenes. Claims about what is left out here are not asked."""
     slot_autoencoder: SlotAutoencoder = SlotAutoencoder()
-    slot_steps: PositiveInt = 1500
+    slot_steps: PositiveInt = 2500
     """Training steps of the slot autoencoder."""
     slots: PositiveInt = 6
     """Slots of the network that answers questions."""
@@ -107,7 +112,7 @@ class Binding(Study):
     """Numbers of each slot. The pooled vector has as many as all slots together."""
     widths: tuple[PositiveInt, ...] = (16, 96, 384)
     """Widths of the pooled vector, narrowest first."""
-    steps: tuple[PositiveInt, ...] = (500, 2000)
+    steps: tuple[PositiveInt, ...] = (750, 3000)
     """Training steps of the pooled network, fewest first. Each step has new scenes, so this is also the amount of data."""
     conjunctions: PositiveInt = 2
     """Conjunctions of shape and colour that no training scene shows."""
@@ -133,27 +138,29 @@ class Binding(Study):
         answers = Arm(base, network=networks).replace(**{"recipe.steps": self.steps[-1]})
         alone = answers.replace(network=None, **{"model.slots": 1})
         single = Arm(self.images, support=FewObjects(most=1))
+        dividers = {
+            "single": single,
+            "crowded": single.replace(support=FewObjects(fewest=self.most, most=self.most)),
+            "filled": single.replace(space=ProductSpace(factors=FILLED), **{"family.style": "filled"}),  # type: ignore[arg-type]
+            "slot_images": single.replace(
+                support=FewObjects(most=self.most),
+                model=self.slot_autoencoder,
+                objective="regression",
+                **{"family.flips": 0.0, "recipe.steps": self.slot_steps, "recipe.learning_rate": 0.006},
+            ),
+        }
         return {
             "answers": answers,
             "by_width": alone.replace(**{"model.width": self.widths}),
             "by_data": alone.replace(**{"model.width": total, "recipe.steps": self.steps}),
-            "single": single,
-            "sizes": single.replace(**{"family.smallest": 0.1, "family.largest": 0.25}),
-            "crowded": single.replace(support=FewObjects(fewest=self.most, most=self.most)),
-            "slot_images": single.replace(
-                support=FewObjects(most=self.most),
-                model=self.slot_autoencoder,
-                **{"family.flips": 0.0, "recipe.steps": self.slot_steps, "recipe.learning_rate": 0.006},
-            ),
+            **{name: arm for name, arm in dividers.items() if name in self.dividers},
         }
 
     def measurements(self) -> list[Measurement]:
         divided = Segregation(objects=self.most, scenes=self.scenes)
         return [Scores(draws=1, samples=16, map=False), divided, Conjunctions(draws=self.pairs)]
 
-    def claims(
-        self, answers: Arm, by_width: Arm, by_data: Arm, single: Arm, sizes: Arm, crowded: Arm, slot_images: Arm
-    ) -> Claims:
+    def claims(self, answers: Arm, by_width: Arm, by_data: Arm, **dividers: Arm) -> Claims:
         def of(network: str, measure: str) -> Column:
             return answers[measure].at(network=network)
 
@@ -165,36 +172,42 @@ class Binding(Study):
             """How much of its share of pairs told apart a network keeps, on scales."""
             return (1 - of(network, f"confused_{where}")).on_scales() - (1 - of(network, "confused_in")).on_scales()
 
+        def divided(arm: str, column: str = "ari") -> Column:
+            return if_run(self, dividers.get(arm), column)
+
         features = [f"{network}-see-features" for network in NETWORKS]
-        yield fits(single["r2_in"], "The denoising autoencoder restores single silhouettes (R2).", 0.5, "denoiser-fits")
-        yield fits(sizes["r2_in"], "So does the one for different sizes (R2).", 0.5, "denoiser-fits-sizes")
-        yield fits(slot_images["r2_in"], "The slot autoencoder restores its scenes (R2).", 0.5, "slot-autoencoder-fits")
+        for arm, name, words in (
+            ("single", "denoiser-fits", "The denoising autoencoder restores single outlines"),
+            ("filled", "denoiser-fits-filled", "The denoising autoencoder of filled shapes restores single ones"),
+            ("slot_images", "slot-autoencoder-fits", "The slot autoencoder restores its scenes"),
+        ):
+            yield fits(divided(arm, "r2_in"), f"{words} (R2).", 0.8, name)
         for (network, words), name in zip(NETWORKS.items(), features, strict=True):
             text = f"The network with {words} answers questions about a single feature (share of right answers)."
             yield precondition(name, of(network, "feature_in").above(0.95), text)
         yield claim(
             "reconstruction-segregates",
-            (single["ari"] - single["ari_kmeans"]).greater(0.05),
-            "Reconstruction clustering with an autoencoder of single silhouettes divides scenes better than k-means on the "
-            "coordinates of white pixels (foreground adjusted Rand index).",
+            (divided("single") - divided("single", "ari_kmeans")).greater(0.05),
+            "Reconstruction clustering with an autoencoder of single outlines divides scenes of the published comparison better "
+            "than k-means on the coordinates of white pixels (foreground adjusted Rand index).",
             primary=True,
             needs="denoiser-fits",
         )
         yield claim(
-            "reconstruction-segregates-sizes",
-            (sizes["ari"] - sizes["ari_kmeans"]).greater(0.05),
-            "The same where objects have different sizes, so that k-means on coordinates divides the larger ones.",
-            needs="denoiser-fits-sizes",
+            "reconstruction-segregates-filled",
+            (divided("filled") - divided("filled", "ari_kmeans")).greater(0.05),
+            "The same with filled shapes of several sizes, which k-means divides about as well as the outlines.",
+            needs="denoiser-fits-filled",
         )
         yield claim(
             "single-objects-teach-it",
-            (single["ari"] - crowded["ari"]).greater(0.05),
-            "It divides scenes better than with an autoencoder that was trained on scenes of several silhouettes.",
+            (divided("single") - divided("crowded")).greater(0.05),
+            "It divides scenes better than with an autoencoder that was trained on scenes of several outlines.",
             needs="denoiser-fits",
         )
         yield claim(
             "slots-segregate",
-            (slot_images["ari"] - slot_images["ari_kmeans"]).greater(0.05),
+            (divided("slot_images") - divided("slot_images", "ari_kmeans")).greater(0.05),
             "The masks of a slot autoencoder divide scenes better than k-means on coordinates (foreground adjusted Rand index).",
             needs="slot-autoencoder-fits",
         )
@@ -229,18 +242,16 @@ class Binding(Study):
             reached = (rate.last() - of("slots", measure)).below(0.05)
             yield claim(f"scale-reaches-slots-{name}", reached, text, needs=features)
         for name, arm, words in (
-            ("denoiser", single, "Reconstruction clustering with an untrained autoencoder"),
-            ("slots", slot_images, "An untrained slot autoencoder"),
+            ("denoiser", "single", "Reconstruction clustering with an untrained autoencoder"),
+            ("slots", "slot_images", "An untrained slot autoencoder"),
         ):
             text = f"{words} does not divide scenes (foreground adjusted Rand index)."
-            yield control(f"control-untrained-{name}", arm["ari_untrained"].below(0.05), text)
+            yield control(f"control-untrained-{name}", divided(arm, "ari_untrained").below(0.05), text)
         text = "Untrained networks do not tell swapped scenes apart: share of pairs in which the wrong one gets the stronger yes, minus .5."
         chance = (answers["untrained_confused_in"].mean() - 0.5).equivalent(0.05)
         yield control("control-untrained-does-not-bind", chance, text)
 
-    def figures(
-        self, answers: Arm, by_width: Arm, by_data: Arm, single: Arm, sizes: Arm, crowded: Arm, slot_images: Arm
-    ) -> Figures:
+    def figures(self, answers: Arm, by_width: Arm, by_data: Arm, **dividers: Arm) -> Figures:
         from recombine.figures.objects import divisions, swapped_pairs
         from recombine.figures.study import SCORE, dots, lines
 
@@ -251,19 +262,22 @@ class Binding(Study):
                 frame = frame[frame[label] == value] if label in frame else frame
             return frame
 
-        if len(own := first(single, "segregation")):
-            by_slots = first(slot_images, "segregation")
+        scenes = {name: first(arm, "segregation") for name, arm in dividers.items()}
+        if len(own := scenes.get("single", pd.DataFrame())):
             rows = {"objects": (own, "parts_owner"), "reconstruction": (own, "parts_trained")}
             rows |= {"k-means": (own, "parts_kmeans"), "components": (own, "parts_components")}
-            yield divisions(rows | {"untrained": (own, "parts_untrained")} | {"slots": (by_slots, "parts_trained")})
+            rows |= {"untrained": (own, "parts_untrained")}
+            if len(by_slots := scenes.get("slot_images", pd.DataFrame())):
+                rows["slots"] = by_slots, "parts_trained"
+            yield divisions(rows)
         yield dots(
-            *(arm.frame.assign(arm=arm.name) for arm in (single, sizes, crowded, slot_images)),
+            *(arm.frame.assign(arm=arm.name) for arm in dividers.values()),
             category="arm",
             measures=METHODS,
             labels=DIVIDERS,
             name="segregation",
             title="Who finds the objects?",
-            caption=f"How well methods divide scenes of {self.most} white silhouettes, by the foreground adjusted Rand index: 1 is "
+            caption=f"How well methods divide scenes of {self.most} white shapes, by the foreground adjusted Rand index: 1 is "
             "perfect, 0 is chance. Rows with the same kind of scenes have about the same k-means and components.",
             ceiling=1.0,
             x_title="foreground adjusted Rand index",

@@ -153,7 +153,7 @@ class Subnetworks(Study):
         }
 
     def measurements(self) -> list[Any]:
-        return [Subnetwork()]
+        return [Subnetwork(bits=1 << 14)]  # Whole masks, so that they can be drawn.
 
     def claims(self, sentences: Arm, pictures: Arm, modules: Arm) -> Claims:
         def more(arm: Arm, part: str, weights: str, floor: float = CHANCE, region: str = "in", **cell: Any) -> Column:
@@ -233,6 +233,7 @@ class Subnetworks(Study):
         return pd.DataFrame(rows, columns=["arm", "weights", "replicate", "overlap", "chance"])
 
     def figures(self, sentences: Arm, pictures: Arm, modules: Arm) -> Figures:
+        from recombine.figures.feature_maps import masks_on_network
         from recombine.figures.study import dots
 
         score: dict[str, Any] = {"floor": 0.0, "ceiling": 1.0, "x_title": "accuracy"}
@@ -267,6 +268,12 @@ class Subnetworks(Study):
             ceiling=1.0,
         )
         table = sentences.tables["subnetwork"]
+        if "shape" in table:
+            drawn = table[table["weights"] == SCRATCH]
+            names = (f"{RULES[0]} rule", f"{RULES[1]} rule")
+            masks = masks_on_network(drawn.assign(mask=drawn["rule"].astype(str) + " rule"), names)
+            if masks is not None:
+                yield masks
         if "sample" in table:
             shares = [bits.count("1") / max(len(bits), 1) for bits in map(str, table["sample"])]
             kept = table.assign(share=shares, mask=table["rule"].astype(str) + " rule")
@@ -281,7 +288,6 @@ class Subnetworks(Study):
                 caption="The share of weights of each matrix that the masks keep, mean over networks that compare sentences.",
                 x_title="share of weights kept",
                 floor=0.0,
-                ceiling=1.0,
             )
         best = modules.frame[modules.frame["weights"] == SCRATCH]
         yield dots(

@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import Annotated, Any
 
-from pydantic import Field, PositiveInt, ValidationError, model_validator
+from pydantic import Field, PositiveInt, ValidationError, field_validator, model_validator
 
 from recombine.component import Component, Configuration, field, resolve
 from recombine.encodings import Encoding, Identity
@@ -91,6 +91,20 @@ class RunConfig(Configuration):
         except (BadInput, ValidationError):
             return given  # The validation of the field says what is wrong, and where.
         return family.completed({**family.defaults, **given})
+
+    @field_validator("parents", mode="before")
+    @classmethod
+    def _are_configurations(cls, given: Any) -> Any:
+        """Refuse names of runs: a name alone does not say how a parent is made when it is missing."""
+        several = given if isinstance(given, list | tuple) else [given]
+        named = [one for one in several if isinstance(one, str)]
+        if named:
+            raise BadInput(
+                f"A parent is given by its whole configuration, not by a name such as {named[0]!r}.",
+                fix="in a file, write its settings: parents: [{model: mlp, recipe: {kind: fast, steps: 500}}]; in Python, "
+                "parents=(store.load(name).config,)",
+            )
+        return given
 
     @model_validator(mode="after")
     def _fits(self) -> RunConfig:

@@ -68,6 +68,11 @@ class SweepFile(BaseModel):
         try:
             json.dumps(value)
         except (TypeError, ValueError, RecursionError) as error:
+            if "ircular" in str(error):
+                raise BadInput(
+                    "A value contains itself.",
+                    fix="write the settings out: an anchor (&) cannot stand inside its own value",
+                ) from error
             raise BadInput(
                 f"A value is no number, text, list or mapping: {error}.", fix="put dates and the like in quotes"
             ) from error

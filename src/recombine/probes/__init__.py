@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from recombine.probes.from_encoding import FromEncoding as FromEncoding
     from recombine.probes.gallery import Gallery as Gallery
     from recombine.probes.graph_steps import GraphSteps as GraphSteps
-    from recombine.probes.pairs_certificate import PairsCertificate as PairsCertificate
     from recombine.probes.knockout import Knockout as Knockout
+    from recombine.probes.pairs_certificate import PairsCertificate as PairsCertificate
     from recombine.probes.readout import Readout as Readout
     from recombine.probes.refit import Refit as Refit
     from recombine.probes.representation import Representation as Representation

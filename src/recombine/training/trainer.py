@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from recombine import interrupts
 from recombine.errors import RecombineError, StoreError
 from recombine.models.base import Network
 from recombine.objectives.base import TrainState
@@ -186,6 +187,7 @@ class Trainer:
         state = program.place(stack([run.state for run in fill]))
         advance = None
         if any(run.going for run in runs):  # Networks that are not trained need no program.
+            interrupts.check()
             before = self.compiler.seconds
             self.progress.compiling(runs[0].config)
             none_active = program.place(stack([jnp.zeros((), bool)] * len(fill)))
@@ -195,29 +197,48 @@ class Trainer:
         for run in runs:
             if run.going and run.stacks[-1:] != [program.stack_size]:
                 run.stacks.append(program.stack_size)
-        saved = time.monotonic()
-        while advance is not None and any(run.going for run in runs):
-            begin = time.perf_counter()
-            active = [run.going for run in runs]
-            filled = stack([jnp.asarray(going) for going in active + [False] * (len(fill) - len(runs))])
-            state, evaluation = advance(state, run_arrays, program.place(filled))
-            evaluation = jax.tree.map(np.asarray, evaluation)
-            share = (time.perf_counter() - begin) / sum(active)
-            for index, run in enumerate(runs):
-                if active[index]:
-                    run.seconds += share
-                    evaluation_of_run = (
-                        evaluation if len(fill) == 1 else Evaluation(*(values[index] for values in evaluation))
-                    )
-                    steps = self._record(run, evaluation_of_run)
-                    self.progress.stepped(steps, run.config, run.curves[-1])
-            if time.monotonic() - saved > CHECKPOINT_SECONDS:
-                self._save(runs, state, program.stack_size)
-                saved = time.monotonic()
+        interrupts.check()
+        if advance is not None:
+            state = self._advance(program, runs, state, lambda now, active: advance(now, run_arrays, active))
         for index, run in enumerate(runs):
             outcome = self._finish(run, unstack(state.network, index, program.stack_size), program.stack_size)
             self.progress.finished(outcome)
             yield outcome
+
+    def _advance(
+        self,
+        program: Program,
+        runs: list[_Run],
+        state: TrainState,
+        chunk: Callable[[TrainState, Any], tuple[TrainState, Evaluation]],
+    ) -> TrainState:
+        """Train a stack chunk by chunk until all of its runs ended. An interrupt ends it after a checkpoint."""
+        saved = time.monotonic()
+        with interrupts.deferred():
+            while any(run.going for run in runs):
+                begin = time.perf_counter()
+                active = [run.going for run in runs]
+                filled = stack([jnp.asarray(going) for going in active + [False] * (program.stack_size - len(runs))])
+                state, evaluation = chunk(state, program.place(filled))
+                evaluation = jax.tree.map(np.asarray, evaluation)
+                share = (time.perf_counter() - begin) / sum(active)
+                for index, run in enumerate(runs):
+                    if active[index]:
+                        run.seconds += share
+                        own = (
+                            evaluation if program.stack_size == 1 else Evaluation(*(part[index] for part in evaluation))
+                        )
+                        steps = self._record(run, own)
+                        self.progress.stepped(steps, run.config, run.curves[-1])
+                ending = interrupts.requested() and any(run.going for run in runs)
+                if ending or time.monotonic() - saved > CHECKPOINT_SECONDS:
+                    self._save(runs, state, program.stack_size)
+                    saved = time.monotonic()
+                if ending:
+                    break
+        if any(run.going for run in runs):
+            interrupts.check()
+        return state
 
     def _check_memory(self, program: Program, config: RunConfig, advance: Callable[..., Any]) -> None:
         """Compare the memory that the program needs with what is available."""

@@ -44,6 +44,13 @@ class CheckFailed(RecombineError):
     """Something did not hold, and the JSON document that says so was printed already: there must be only one."""
 
 
+def check_problems(store: rc.Store) -> None:
+    """End with exit code 1 if something in the store could not be read, although the rest was shown."""
+    if store.problems:
+        fix = f"recombine doctor --store {store.path}"
+        raise CheckFailed(f"{len(store.problems)} problems in the store: what was shown is not all.", fix=fix)
+
+
 def console() -> Console:
     """Standard output."""
     return Console(soft_wrap=False)

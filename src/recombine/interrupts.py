@@ -118,9 +118,7 @@ def _watch(reader: int) -> None:
             continue
         if first is None:
             first = time.monotonic()
-            timer = threading.Timer(
-                PATIENCE, _say, ["Stopping at the next checkpoint. Press Ctrl-C again to end at once."]
-            )
+            timer = threading.Timer(PATIENCE, _say, ["Stopping. Press Ctrl-C again to end at once."])
             timer.daemon = True
             timer.start()
         elif time.monotonic() - first > TWICE_SECONDS:

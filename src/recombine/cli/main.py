@@ -103,6 +103,9 @@ def _run(given: list[str]) -> int:
         return _fail(error.message, error.fix, error.exit_code, as_json and not isinstance(error, CheckFailed))
     except CycloptsError as error:
         return _fail(str(error), _hint(given), 2, as_json)
+    except MemoryError as error:
+        fix = "ask for less, or use a machine with more memory"
+        return _fail(f"There is not enough memory: {str(error) or 'an allocation failed'}", fix, 1, as_json)
     except KeyboardInterrupt as error:
         code = 128 + getattr(error, "number", signal.SIGINT)
         return _fail(*_interrupted(given), code, as_json)

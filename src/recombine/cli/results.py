@@ -16,6 +16,7 @@ from recombine.cli.output import CheckFailed, answer, check_file, check_problems
 from recombine.cli.run import ALL, check_complete
 from recombine.component import find
 from recombine.errors import BadInput
+from recombine.plain import plain
 from recombine.store.files import explained, finite, read_json, write_json
 
 # Imported in the functions, as `--help` must load nothing heavy.
@@ -204,7 +205,7 @@ def markdown(
     parts = ["# Verdicts", "## Primary claims", _summary(studies, notes, beside)]
     for study, own in studies.items():
         parts += [f"## {_heading(study, own)}", _claims(own, beside)]
-        remarks = [f"- `{record['claim']}`: {text}" for record in own for text in _remarks(record)]
+        remarks = [f"- `{_safe(record['claim'])}`: {text}" for record in own for text in _remarks(record)]
         parts += ["\n".join(remarks)] if remarks else []
         parts += [notes[study]] if study in notes else []
     return "\n\n".join(parts) + "\n"
@@ -255,7 +256,7 @@ def _short(statement: str) -> str:
 
 
 def _heading(study: str, records: Sequence[Mapping[str, Any]]) -> str:
-    return f"{study} ({records[0]['profile']} profile)"
+    return _safe(f"{study} ({records[0]['profile']} profile)")
 
 
 def _anchor(heading: str) -> str:
@@ -274,7 +275,7 @@ def _is_long(statement: str) -> bool:
 def _remarks(record: Mapping[str, Any]) -> list[str]:
     """What stands below the table: a note of the verdict, and a statement that is too long for a cell."""
     whole = [f"in full: {record['statement']}"] if _is_long(record["statement"]) else []
-    return whole + ([f"{record['note']}."] if record["note"] else [])
+    return [_safe(text) for text in whole + ([f"{record['note']}."] if record["note"] else [])]
 
 
 def _claims(records: Sequence[Mapping[str, Any]], larger: Larger) -> str:
@@ -303,5 +304,11 @@ def _p(value: float | None) -> str:
 
 def _lines(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    lines += ["| " + " | ".join(_safe(cell).replace("|", "\\|") for cell in row) + " |" for row in rows]
     return "\n".join(lines)
+
+
+def _safe(text: str) -> str:
+    """A text for Markdown. Records may come from other stores: no HTML, no line breaks, no addresses but those of this page."""
+    text = plain(text).replace("<", "&lt;")
+    return re.sub(r"\]\((?!verdicts\.md#|[\w-]+/\))", "]\\(", text)

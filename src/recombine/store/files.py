@@ -97,7 +97,7 @@ def read_json(path: Path) -> Any:
     """Read a JSON file; StoreError if it is missing or damaged."""
     try:
         return json.loads(path.read_text())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise StoreError(f"{path} cannot be read: {error}") from error
 
 

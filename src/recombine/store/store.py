@@ -65,6 +65,10 @@ class Store:
             if is_store(self.path):
                 try:
                     check_marker(self.path)
+                except files.NewerFormat as error:
+                    if create:
+                        raise
+                    log.warning(error.message)
                 except StoreError as error:
                     if create:
                         raise

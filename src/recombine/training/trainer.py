@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -22,7 +23,7 @@ from recombine.training.compiling import compile_notice, use_compile_cache
 from recombine.training.config import RunConfig
 from recombine.training.memory import NotEnoughMemory
 from recombine.training.outcome import Outcome
-from recombine.training.prepare import LoadParent, Setting, check_line, no_parent
+from recombine.training.prepare import LoadParent, Setting, check_line, network_shapes, no_parent
 from recombine.training.program import (
     Compiler,
     Evaluation,
@@ -120,6 +121,9 @@ class Trainer:
         self.progress.started(len(configs), sum(config.recipe.steps for config in configs))
         left_out: list[NotEnoughMemory] = []
         for program, bucket in buckets(configs, stack_size, self.devices):
+            if too_large := self._weights_too_large(bucket):
+                left_out += too_large
+                continue
             waiting = {config.run_id: config for config in bucket}
             while waiting:
                 chosen = list(waiting.values())[: program.stack_size]
@@ -137,6 +141,16 @@ class Trainer:
             others = f" {len(left_out) - 1} other runs do not fit either; the rest was trained."
             first = left_out[0]
             raise NotEnoughMemory(first.message + (others if len(left_out) > 1 else ""), fix=first.fix)
+
+    def _weights_too_large(self, bucket: Sequence[RunConfig]) -> list[NotEnoughMemory]:
+        """The errors of a bucket whose weights alone do not fit: nothing is drawn or compiled then. Otherwise empty."""
+        first, free = bucket[0], memory.available_memory()
+        shapes = network_shapes(first.model, first.encoding, first.space, first.family)
+        arrays = [leaf for leaf in jax.tree.leaves(shapes) if hasattr(leaf, "dtype")]
+        weights = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in arrays)
+        if free is None or weights <= free:
+            return []
+        return [memory.weights_do_not_fit(config, weights, free) for config in bucket]
 
     def _stacks(self, program: Program, configs: Sequence[RunConfig]) -> Iterator[Outcome]:
         """Train one stack of runs. Only their weights are in memory."""

@@ -137,7 +137,7 @@ def test_constraints_that_no_solver_decides_in_time(monkeypatch):
     monkeypatch.setattr(optimize, "milp", out_of_time)
     space = ProductSpace(factors=dict.fromkeys("abcdef", 2))
     rules = constraints.Rules(space, [constraints.Forbidden((0, 2, 4)), constraints.Forbidden((1, 3, 5))])
-    with pytest.raises(BadInput, match="could not decide .* Time limit reached"):
+    with pytest.raises(BadInput, match=r"could not decide .* Time limit reached"):
         rules.require_satisfiable()
     assert given == [constraints.SOLVER_SECONDS]
 

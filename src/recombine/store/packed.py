@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import hashlib
 import json
 import os
 import re
 import shutil
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -17,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from recombine import interrupts
-from recombine.errors import BadInput
+from recombine.errors import BadInput, RecombineError
 from recombine.progress import StepCallback, no_progress
 from recombine.store.files import temporary_path
 from recombine.store.manifest import FORMAT
@@ -44,6 +46,9 @@ UNREADABLE = (
     RuntimeError,  # A password.
 )
 """What Python raises for damaged or unknown archives."""
+
+MALFORMED = (TypeError, ValueError, IndexError, OverflowError, struct.error)
+"""What Python's readers of archives raise for headers that they did not expect."""
 
 CHUNK = 1 << 20
 
@@ -104,7 +109,12 @@ def unpacked(path: Path, temporary: Path, step: StepCallback = no_progress) -> I
         folder.mkdir()
         try:
             index = _unpack(path, kind, folder, step)
-        except UNREADABLE as error:
+        except RecombineError:
+            raise
+        except (*UNREADABLE, *MALFORMED, OSError) as error:
+            # Other errors of the system are about the disk: the caller explains them.
+            if isinstance(error, OSError) and not isinstance(error, UNREADABLE) and error.errno != errno.EINVAL:
+                raise
             raise BadInput(f"The archive {path} cannot be read: {error}.", fix="copy it again") from error
         for name, entry in index.items():
             if entry["mtime_ns"] is not None:

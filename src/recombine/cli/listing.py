@@ -294,20 +294,18 @@ def verdicts(
         profile: Only studies that ran in this profile.
     """
     from recombine.design.run import newest_records, verdicts_of
+    from recombine.store.requests import requests
 
     store = rc.load_store(store_path)
     records = verdicts_of(store, profile)
     expected = {name: list(dict.fromkeys(record["runs"])) for name, record in newest_records(store, profile).items()}
     there = set(store.names())
-    missing = {name: [run for run in runs if run not in there] for name, runs in expected.items()}
-    documents = [
-        record | {"runs_expected": len(expected[name]), "runs_found": len(expected[name]) - len(missing[name])}
-        for record in records
-        if (name := record["study"])
-    ]
+    # What `store rm` forgot is not missing.
+    asked = {run for request in requests(store, "study") for run in request["runs"]}
+    missing = {name: [run for run in runs if run in asked - there] for name, runs in expected.items()}
     nothing = f"No study has run in {store_path}. Try: recombine run data-scaling --profile smoke"
     if store.problems:
         nothing = f"No result in {store_path} can be read."
-    answer(as_json, documents, verdict_table(records) if records else nothing)
+    answer(as_json, records, verdict_table(records) if records else nothing)
     check_problems(store)
     check_complete([run for lost in missing.values() for run in lost], sum(map(len, expected.values())))

@@ -118,7 +118,10 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    from recombine.interrupts import installed
+
     try:
-        main()
+        with installed():  # As the command line does it; what is wrapped loads JAX before.
+            main()
     except KeyboardInterrupt:  # While this file is loading what it wraps.
         os._exit(130)

@@ -74,8 +74,12 @@ def _handle(number: int, _frame: Any) -> None:
 
 @contextlib.contextmanager
 def installed() -> Iterator[None]:
-    """Handle signals in this way. Signals that are ignored (`nohup`) stay ignored. Only the main thread can do so."""
-    if threading.current_thread() is not threading.main_thread():
+    """Handle signals in this way. Signals that are ignored (`nohup`) stay ignored. Only the main thread can do so.
+
+    A block inside of another one changes nothing.
+    """
+    nested = any(signal.getsignal(number) is _handle for number in SIGNALS)
+    if nested or threading.current_thread() is not threading.main_thread():
         yield
         return
     _received.clear()

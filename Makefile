@@ -72,7 +72,7 @@ bench: $(BENCH)  ## Measure speed on this machine; prints ratios from one run
 	@echo "==> benchmarks"
 	@$(BIN)/python benchmarks/run.py
 
-torture: $(READY)  ## Kill sweeps 100 times, fill their disk, let them race; compares every bit (takes long)
+torture: $(READY)  ## Kills, power cuts, full disks, rot, races, interrupts; compares every bit (takes long)
 	@echo "==> torture"
 	@$(BIN)/python torture/run.py
 

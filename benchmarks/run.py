@@ -18,7 +18,7 @@ from recombine.store.provenance import machine, threads, versions
 from sequences import sequences
 from spaces import spaces
 from stores import stores
-from sweeping import sweep
+from sweeping import sweep, syncing
 
 
 def probes() -> None:
@@ -56,6 +56,7 @@ BENCHMARKS = {
     "sequences": sequences,
     "recipes": recipes,
     "sweep": sweep,
+    "syncing": syncing,
     "spaces": spaces,
     "probes": probes,
     "planning": planning,

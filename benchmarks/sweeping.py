@@ -43,6 +43,30 @@ print(json.dumps({
 """
 
 
+SYNCING = """
+import os, time
+spent, real = [0.0, 0], os.fsync
+def fsync(handle):
+    begin = time.perf_counter()
+    real(handle)
+    spent[0] += time.perf_counter() - begin
+    spent[1] += 1
+os.fsync = fsync
+"""
+
+
+def syncing() -> None:
+    """The share of a sweep of 48 small runs that waits for the disk, so that a loss of power loses nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = SYNCING + SWEEP + "print(json.dumps(spent + [time.perf_counter() - begin]))"
+        command = [sys.executable, "-c", program, f"{folder}/runs", "12"]
+        answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    spent, number, whole = json.loads(answer.stdout.splitlines()[-1])
+    row(
+        "syncing, 48 small runs", f"{spent / whole:.1%} of the sweep", f"{spent:.2f} s of {whole:.1f} s, {number} syncs"
+    )
+
+
 def _run(folder: Path, replicates: int, cache: Path) -> dict[str, float]:
     import os
 

@@ -42,7 +42,7 @@ ORDER = (
 the names of what is being written;
 `testing` is a file of its own, for the tests of other people's components."""
 
-ROOT = {"progress", "_html", "_lazy", "_show", "component", "errors", "overrides", "plain", "writers"}
+ROOT = {"progress", "_html", "_lazy", "_show", "component", "errors", "interrupts", "overrides", "plain", "writers"}
 
 SHARED = {"recombine.models.layers"}
 """Modules that every room may import, because they import no room themselves."""

@@ -93,6 +93,9 @@ def mortal(board: Board, inner: Callable[..., Any], moment: int) -> Callable[...
 
 def main() -> None:
     """Wrap, then do what the command line says."""
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # A shell may have told programs in the background to ignore it.
     board = Board(os.environ["TORTURE_BOARD"])
     moment = int(os.environ.get("TORTURE_DIE", "0"))
 
@@ -115,4 +118,10 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    from recombine.interrupts import installed
+
+    try:
+        with installed():  # As the command line does it; what is wrapped loads JAX before.
+            main()
+    except KeyboardInterrupt:  # While this file is loading what it wraps.
+        os._exit(130)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import argparse
 import collections
 import concurrent.futures
+import contextlib
+import io
 import itertools
 import os
 import random
@@ -17,9 +19,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import edges
 from child import PHASES
 from rich.console import Console
 from rich.table import Table
@@ -47,7 +51,11 @@ class Torture:
         self.options = options
         self.work = work
         self.sweep = Path(__file__).with_name("quick.yaml" if options.quick else "sweep.yaml")
-        self.rows: list[tuple[str, str, str]] = []
+        self.rows: list[tuple[str, str, str, str]] = []
+        """What was tried, how often, how often all was well, and a note."""
+        self.failed = False
+        self.words = ""
+        """What the last command said on standard error."""
         self.fell: collections.Counter[str] = collections.Counter()
         self.wanted: dict[str, Any] = {}
         self.seconds, self.operations = 0.0, 0
@@ -78,8 +86,32 @@ class Torture:
             compare(second, self.wanted)
         runs = sum(name.endswith("manifest.json") for name in self.wanted)
         text = f"{runs} runs, {self.seconds:.1f} s, {self.operations} file operations"
-        self.rows.append(("undisturbed", "as expected", text))
+        self.rows.append(("undisturbed", "1", "1", text))
         self.say(f"undisturbed sweep: {text}", always=True)
+
+    def command(self, *arguments: object) -> int:
+        """Call the command line in this process, which has the compiled programs; returns the exit code."""
+        from recombine.cli.main import _guarded
+
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = _guarded([str(argument) for argument in arguments])
+        self.words = err.getvalue()[-2000:]
+        return code
+
+    def each(self, what: str, number: int, attempt: Callable[[int], str]) -> None:
+        """Try something so often, and count how often it went well."""
+        survived, notes = 0, collections.Counter[str]()
+        for index in range(number):
+            try:
+                notes[attempt(index)] += 1
+                survived += 1
+            except Broken as error:
+                self.failed = True
+                self.say(f"NOT KEPT: {what} {index}: {error}", always=True)
+            self.say(f"{what}: {index + 1} of {number}")
+        note = ", ".join(f"{count} {text}" for text, count in notes.most_common(4)) if len(notes) <= 4 else ""
+        self.rows.append((what, str(number), str(survived), note))
 
     # Kills
 
@@ -95,7 +127,7 @@ class Torture:
                 left = (time.monotonic() - begin) / max(1, done) * (number - done)
                 self.say(f"{done} of {number} kills, about {left:.0f} s left")
             sweeps = sum(task.result() for task in tasks)
-        self.rows.append(("killed", "as expected", f"{number} times, over {sweeps} sweeps"))
+        self.rows.append(("kills", str(number), str(number), f"over {sweeps} sweeps"))
 
     def _kills(self, worker: int, number: int) -> int:
         """Kill a sweep, start it again until it is done, compare, take a fresh one; how many sweeps that took."""
@@ -161,8 +193,9 @@ class Torture:
             compare(store, self.wanted)
             shutil.rmtree(store)
             self.say(f"{index + 1} of {number} races", always=True)
-        text = f"{number} times, one of the two killed in {number // 2}"
-        self.rows.append(("two sweeps on one store", "as expected", text))
+        self.rows.append(
+            ("two sweeps on one store", str(number), str(number), f"one of the two killed in {number // 2}")
+        )
 
     # A full disk
 
@@ -179,7 +212,7 @@ class Torture:
         if not full:
             raise Broken("The disk was never full.")
         text = f"{full} times full, {number - full} times just large enough"
-        self.rows.append(("full disk", "as expected", text))
+        self.rows.append(("full disks", str(number), str(number), text))
 
     def _disk(self, place: Path, index: int) -> bool:
         """One sweep on a small disk; whether it was full."""
@@ -229,12 +262,12 @@ def enter_namespace() -> bool:
 def table(torture: Torture) -> None:
     """What was tried and what came of it."""
     made = Table(title=f"make torture, seed {torture.options.seed}", title_justify="left")
-    for name in ("what", "result", ""):
+    for name in ("what", "tried", "survived", ""):
         made.add_column(name, overflow="fold")
     for row in torture.rows:
         made.add_row(*row)
     for phase in KILLABLE if torture.fell else ():
-        made.add_row("", f"{torture.fell[phase]}", f"killed while {phase}", style="dim")
+        made.add_row("", "", f"{torture.fell[phase]}", f"killed while {phase}", style="dim")
     Console().print(made)
 
 
@@ -244,32 +277,56 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--races", type=int, default=6)
     parser.add_argument("--disks", type=int, default=6)
+    parser.add_argument("--power-cuts", type=int, default=20)
+    parser.add_argument("--interrupts", type=int, default=50)
+    parser.add_argument("--damages", type=int, default=200)
+    parser.add_argument("--containers", type=int, default=10)
+    parser.add_argument("--outputs", type=int, default=4)
+    parser.add_argument("--ray-nodes", type=int, default=1)
     parser.add_argument("--disks-if-permitted", action="store_true", help="say so and go on where not")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--quick", action="store_true", help="a smaller sweep, one at a time")
     options = parser.parse_args()
     if "--seed" not in sys.argv:
         sys.argv += ["--seed", str(options.seed)]  # The same if it is started again below.
-    permitted = options.disks == 0 or enter_namespace()
+    permitted = not (options.disks or options.power_cuts or options.containers) or enter_namespace()
     OUT.print(f"seed {options.seed}")
-    failed = False
     with tempfile.TemporaryDirectory(prefix="recombine-torture-") as folder:
         torture = Torture(options, Path(folder))
         try:
             torture.undisturbed()
-            if permitted and options.disks:
-                torture.disks(options.disks)
+            whole = torture.new_store()
+            # Everything is compiled by now.
+            torture.seconds, torture.operations = finish(torture.start(whole))
+            if permitted:
+                if options.disks:
+                    torture.disks(options.disks)
+                if os.geteuid() == 0 and loop_devices():
+                    torture.each("power cuts on ext4", options.power_cuts, lambda n: edges.power_cut(torture, n))
+                elif options.power_cuts:
+                    torture.rows.append(("power cuts on ext4", "0", "", "NOT TRIED: needs root and loop devices"))
+                torture.each("two PID namespaces", options.containers, lambda n: edges.containers(torture, n))
             torture.races(options.races)
+            torture.each("interrupts", options.interrupts, lambda n: edges.interrupt(torture, n))
+            torture.each("output that fails", options.outputs, lambda n: edges.output(torture, n))
             torture.kills(options.kills)
+            os.environ["JAX_COMPILATION_CACHE_DIR"] = str(torture.work / "cache")
+            torture.each("damages", options.damages, lambda n: edges.rot(torture, n, whole))
+            torture.each("lost Ray nodes", options.ray_nodes, lambda n: edges.ray_node(torture, n))
         except Broken as error:
-            torture.rows.append(("NOT KEPT", "", str(error)))
-            failed = True
+            torture.rows.append(("NOT KEPT", "", "", str(error)))
+            torture.failed = True
     if not permitted:
-        missing = "not tried: needs root, or user namespaces, and the commands unshare and mount"
-        torture.rows.append(("full disk", "NOT TRIED", missing))
-        failed = failed or not options.disks_if_permitted
+        missing = "NOT TRIED: needs root, or user namespaces, and the commands unshare and mount"
+        torture.rows.append(("full disks, power cuts, namespaces", "0", "", missing))
+        torture.failed = torture.failed or not options.disks_if_permitted
     table(torture)
-    return int(failed)
+    return int(torture.failed)
+
+
+def loop_devices() -> bool:
+    """Whether an image can be mounted here."""
+    return Path("/dev/loop-control").exists() and shutil.which("mkfs.ext4") is not None
 
 
 if __name__ == "__main__":

@@ -7,10 +7,12 @@ import itertools
 import json
 import math
 import os
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +41,9 @@ class Broken(Exception):
 class Child:
     """One start of the sweep."""
 
-    def __init__(self, store: Path, work: Path, sweep: Path, die: int = 0) -> None:
+    def __init__(
+        self, store: Path, work: Path, sweep: Path, die: int = 0, *, before: Sequence[str] = (), redirection: str = ""
+    ) -> None:
         self._board = work / f"board-{next(_numbers)}"
         self._board.write_bytes(BOARD.pack(0, 0))
         self._errors = self._board.with_suffix(".txt")
@@ -51,14 +55,12 @@ class Child:
             "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
             "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
         }
-        command = [sys.executable, str(CHILD), "sweep", str(sweep)]
+        command = [*before, sys.executable, str(CHILD), "sweep", str(sweep), "--store", str(store)]
+        if redirection:
+            command = ["bash", "-c", f"set -o pipefail; {shlex.join(command)} {redirection}"]
         with open(self._errors, "wb") as errors:
             self.process = subprocess.Popen(
-                [*command, "--store", str(store)],
-                env=environment,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                start_new_session=True,
+                command, env=environment, stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True
             )
         self.begin = self._since = time.monotonic()
         self._seen = (0, 0)
@@ -89,6 +91,11 @@ class Child:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the process alone."""
+        with contextlib.suppress(ProcessLookupError):
+            self.process.send_signal(number)
 
     def wait(self, until: float = math.inf) -> int | None:
         """Its exit code when it has ended (minus a signal's number if it was killed), or None when the time is up."""

@@ -16,14 +16,15 @@ import functools
 import importlib
 import importlib.util
 import inspect
+import logging
 import pkgutil
 import re
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, SerializeAsAny
+from pydantic import BaseModel, BeforeValidator, ConfigDict, SerializeAsAny, model_validator
 
 from recombine.errors import BadInput, did_you_mean
 
@@ -33,10 +34,24 @@ ROOMS = (
 )
 
 
+log = logging.getLogger(__name__)
+
+
 class Configuration(BaseModel):
     """Base of components and of run configurations: frozen, strict, and changed by `replace`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_truth_values(cls, values: Any) -> Any:
+        """Python takes true for 1; a width of true is a mistake."""
+        if isinstance(values, dict):
+            for name, value in values.items():
+                items = value if isinstance(value, (list, tuple)) else (value,)
+                if any(isinstance(item, bool) for item in items) and not _may_be_bool(cls, name):
+                    raise ValueError(f"{name} = {value!r}: a number is expected, not true or false")
+        return values
 
     def replace(self, /, **changes: Any) -> Self:
         """Make a copy with other settings, validated as a whole.
@@ -74,6 +89,19 @@ class Configuration(BaseModel):
     def __repr__(self) -> str:
         settings = ", ".join(f"{name}={value!r}" for name, value in self._settings().items())
         return f"{type(self).__name__}({settings})"
+
+
+@functools.cache
+def _may_be_bool(configuration: type[BaseModel], name: str) -> bool:
+    """Whether a field is not of numbers only."""
+
+    def parts(annotation: Any) -> set[Any]:
+        inner = get_args(annotation)
+        return set[Any]().union(*map(parts, inner)) if inner else {annotation}
+
+    field = configuration.model_fields.get(name)
+    kinds_of_values = parts(field.annotation) if field is not None else {bool}
+    return not kinds_of_values & {int, float} or bool in kinds_of_values
 
 
 class Component(Configuration):
@@ -122,7 +150,20 @@ def kinds(room: str) -> tuple[str, ...]:
     """The kinds of all components of a room. Nothing is imported."""
     names = [info.name for info in pkgutil.iter_modules([str(Path(__file__).parent / room)])]
     own = {name.replace("_", "-") for name in names if _KIND.search(_source(room, name).read_text(encoding="utf-8"))}
+    _report_shadows(room, frozenset(own & set(_entry_points(room))))
     return tuple(sorted(own | set(_entry_points(room))))
+
+
+@functools.cache
+def _report_shadows(room: str, names: frozenset[str]) -> None:
+    for name in sorted(names):
+        package = getattr(_entry_points(room)[name].dist, "name", "a package")
+        log.warning(f"{package} offers {name!r} for {room}, which is a name of recombine's own: recombine's is used.")
+
+
+def _own(room: str, kind: str) -> bool:
+    """Whether a component is recombine's own. A plug-in of the same name does not take its place."""
+    return _source(room, kind.replace("-", "_")).exists()
 
 
 def _source(room: str, name: str) -> Path:
@@ -136,8 +177,13 @@ def _source(room: str, name: str) -> Path:
 def summary(room: str, kind: str) -> str:
     """The first line of a component's documentation, for listings. recombine's own components are not imported."""
     path = _source(room, kind.replace("-", "_"))
-    own = path.exists()
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) if own else inspect.getdoc(find(room, kind))
+    if path.exists():
+        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    else:
+        try:
+            text = inspect.getdoc(find(room, kind))
+        except BadInput as error:
+            return f"(unusable: {error.message})"
     return (text or "").strip().partition("\n")[0]
 
 
@@ -152,8 +198,17 @@ def find(room: str, kind: str) -> type[Component]:
     if kind not in kinds(room):
         noun = {"families": "family", "studies": "study"}.get(room, room.rstrip("s"))
         raise BadInput(f"There is no {noun} called {kind!r}.", fix=did_you_mean(kind, kinds(room)))
-    if kind in _entry_points(room):
-        loaded = _entry_points(room)[kind].load()
+    if kind in _entry_points(room) and not _own(room, kind):
+        point = _entry_points(room)[kind]
+        try:
+            loaded = point.load()
+        except Exception as error:  # A package of others may raise anything when it is imported.
+            package = getattr(point.dist, "name", point.value)
+            fix = f"update or remove the package {package}"
+            raise BadInput(
+                f"{kind!r} of {room} comes from {point.value}, which cannot be loaded: {type(error).__name__}: {error}.",
+                fix=fix,
+            ) from error
         if not (inspect.isclass(loaded) and issubclass(loaded, Component)):
             fix = "it must name a subclass of the room's base class"
             raise BadInput(f"The entry point {kind!r} of group recombine.{room} gives {loaded!r}.", fix=fix)

@@ -24,6 +24,8 @@ def parse_value(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         pass
+    except RecursionError:
+        raise BadInput(f"The value {text[:20]}... is nested too deeply.", fix="write a shorter value") from None
     if text.lower() in ("none", "true", "false"):
         return {"none": None, "true": True, "false": False}[text.lower()]
     if "," in text:

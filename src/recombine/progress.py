@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
+from recombine import interrupts
 from recombine.plain import plain
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ class ProgressBar:
             total: How much there is to do, where this changed.
             note: A word on the latest state, such as scores.
         """
+        interrupts.check()
         with self._lock:
             self._done = done
             if total is not None or done is None:

@@ -174,7 +174,9 @@ def test_show_a_study_before_any_run(cli):
         "laptop": 96,
         "paper": 0,
     }
-    words = cli("show", "data-scaling").out
+    said = cli("show", "data-scaling")
+    words = said.out
+    assert said.code == 0, said.err
     assert "stated before any run" in words and "selectivity-exceeds-control" in words
 
 
@@ -255,8 +257,8 @@ def test_damage_is_told_on_standard_error_and_the_rest_is_listed(cli, copy):
     run = Store(copy).run_ids()[0]
     (copy / "runs" / run / "weights.safetensors").unlink()
     answer = cli("ls", "--store", copy, "--json")
-    assert answer.code == 0 and len(answer.document) == 7
-    assert answer.err.count("warning:") == 1 and run in answer.err
+    assert answer.code == 1 and len(answer.document) == 7
+    assert answer.err.count("warning:") == 1 and run in answer.err and "what was shown is not all" in answer.err
     shown = cli("show", run, "--store", copy, "--json")
     assert shown.code == 2 and "weights.safetensors is missing" in shown.document["error"]
 
@@ -267,7 +269,7 @@ def test_a_damaged_run_is_set_aside_and_trained_again(cli, copy, small_study):
     answer = cli("run", "data-scaling", "--profile", "smoke", *small_study, "--store", copy, "--json")
     assert answer.code == 0
     assert (answer.document["sweep"]["trained"], answer.document["sweep"]["found"]) == (1, 7)
-    assert len(answer.document["problems"]) == 2 and "moved to" in answer.document["problems"][1]
+    assert len(answer.document["problems"]) == 1 and "set aside" in answer.document["problems"][0]
     assert [path.name[:16] for path in moved(copy)] == [run]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -10,7 +11,10 @@ import time
 
 import pytest
 
+from recombine import interrupts
+from recombine.progress import ProgressBar
 from recombine.store.store import Store
+from recombine.training.trainer import Trainer
 
 STEPS = 3_000
 """Of a tiny network: about a second a run, so that the signal comes in the middle of one."""
@@ -63,9 +67,69 @@ def test_ctrl_c_keeps_finished_runs_and_the_same_command_goes_on(cli, study, tmp
         assert (store.folder(run) / "weights.safetensors").stat().st_mtime_ns == time_of_weights
 
 
-def test_with_json_an_interrupt_is_one_document_too(cli, small_run, monkeypatch):
-    from recombine.training.trainer import Trainer
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_term_makes_a_checkpoint_first_and_the_run_ends_with_the_same_bits(cli, small_run, tmp_path, monkeypatch):
+    """In this process, which has the program already: the signal comes in the middle of a chunk."""
+    settings = [*small_run, "steps=40"]
+    assert cli("train", "hyperteacher", *settings, "--store", tmp_path / "whole").code == 0
+    real, chunks = Trainer._record, []
 
+    def signalled(self, run, evaluation):
+        chunks.append(run.step)
+        if len(chunks) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return real(self, run, evaluation)
+
+    monkeypatch.setattr(Trainer, "_record", signalled)
+    answer = cli("train", "hyperteacher", *settings, "--store", tmp_path / "store")
+    assert answer.code == 143 and "Finished runs are kept." in answer.err
+    assert len(chunks) == 2 and len(list((tmp_path / "store" / "checkpoints").glob("*.safetensors"))) == 1
+    assert cli("train", "hyperteacher", *settings, "--store", tmp_path / "store").code == 0
+    assert chunks[2:] == [20, 30], "it goes on from the checkpoint"
+    files = [next((tmp_path / name / "runs").glob("*/weights.safetensors")) for name in ("whole", "store")]
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_an_interrupt_that_a_library_drops_is_raised_again():
+    with interrupts.installed():
+        signal.signal(signal.SIGINT, interrupts._handle)  # Pytest in the background ignores it.
+        with contextlib.suppress(KeyboardInterrupt):  # As a callback of a library would.
+            os.kill(os.getpid(), signal.SIGINT)
+        assert interrupts.requested()
+        with pytest.raises(KeyboardInterrupt):
+            ProgressBar("reading").update(1)
+    assert not interrupts.requested()
+
+
+STUCK = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from recombine import interrupts
+with interrupts.installed(), interrupts.deferred():
+    print("ready", flush=True)
+    while True:
+        pass
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_second_signal_ends_at_once(number):
+    process = subprocess.Popen([sys.executable, "-c", STUCK], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        time.sleep(interrupts.TWICE_SECONDS + 0.2)
+        assert process.poll() is None
+        process.send_signal(number)
+        _, err = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 128 + number and err == "Ended at once. Finished runs are kept.\n"
+
+
+def test_with_json_an_interrupt_is_one_document_too(cli, small_run, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 

@@ -6,8 +6,10 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -132,6 +134,39 @@ def test_a_process_that_is_killed_loses_nothing(store, small, children):
     assert sweep.trained == 3 and sweep.measured == 3 and len(children) == 2
     assert watch.steps == 3 * LONG.steps, "what is done again is not counted again"
     assert sorted(store.run_ids()) == sorted(config.run_id for config in configs)
+
+
+class Sleeper(WorkerProcess):
+    """A process that does nothing, in the place of a worker."""
+
+    def __init__(self, *_):
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `stop`.
+        self._process = subprocess.Popen(["sleep", "600"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc says whether a process is stopped")
+def test_a_worker_that_is_stopped_is_noticed_and_its_unit_is_given_to_another(store, monkeypatch):
+    monkeypatch.setattr(processes, "WorkerProcess", Sleeper)
+    monkeypatch.setattr(processes, "LOOK_SECONDS", 0.02)
+    lost = []
+    work = SimpleNamespace(lost=lambda number, why: lost.append((number, why)))
+    workers = processes._Workers(None, {})
+    workers.give(7, SimpleNamespace(model_dump_json=lambda: "{}"))
+    worker = next(iter(workers.busy))
+    try:
+        workers.wait(work, store)
+        assert store.problems == [] and lost == []
+        os.kill(worker.pid, signal.SIGSTOP)
+        deadline = time.monotonic() + 60
+        while not store.problems and time.monotonic() < deadline:
+            workers.wait(work, store)
+        assert f"kill -CONT {worker.pid}" in store.problems[0] and lost == []
+        monkeypatch.setattr(processes, "STOPPED_SECONDS", 0.0)
+        while not lost and time.monotonic() < deadline:
+            workers.wait(work, store)
+        assert lost[0][0] == 7 and "SIGKILL" in lost[0][1]
+    finally:
+        workers.stop()
 
 
 @pytest.mark.usefixtures("large_units")

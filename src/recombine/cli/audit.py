@@ -12,7 +12,7 @@ from cyclopts import Parameter
 import recombine as rc
 from recombine.cli.audit_gate import NO_GATE, GateOptions, end_gate, gate_record, say_gate
 from recombine.cli.audit_log import NO_LOG, LogOptions, with_defaults
-from recombine.cli.options import JsonOption, split_names
+from recombine.cli.options import JsonOption, SeedOption, split_names
 from recombine.cli.output import check_file, check_folder, console, print_json, say, say_written, table, write_tables
 from recombine.errors import BadInput
 from recombine.plain import plain
@@ -76,7 +76,7 @@ def audit(
     key: str | None = None,
     report: Path | None = None,
     tables: Path | None = None,
-    seed: int = 0,
+    seed: SeedOption = 0,
     as_json: JsonOption = False,
     graph: CoverageGraphOptions = SCORES_ALONE,
     gate: GateOptions = NO_GATE,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from recombine.cli.options import JsonOption, split_names
+from recombine.cli.options import JsonOption, SeedOption, split_names
 from recombine.cli.output import interval_text, json_text, print_json, say_line, say_written
 from recombine.errors import BadInput
 from recombine.progress import ProgressBar
@@ -30,7 +30,7 @@ def audit_images(
     steps: int = 30,
     guidance: float | None = None,
     size: int | None = None,
-    seed: int = 0,
+    seed: SeedOption = 0,
     device: str = "auto",
     precision: str = "auto",
     offload: bool = False,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from recombine.cli import output
-from recombine.cli.options import DryOption, JsonOption, split_names
+from recombine.cli.options import DryOption, JsonOption, SeedOption, split_names
 from recombine.errors import BadInput
 from recombine.plain import plain
 from recombine.progress import ProgressBar
@@ -54,7 +54,7 @@ def embers(
     temperature: float | None = 0.0,
     timeout: float = 60.0,
     key_variable: str = KEY,
-    seed: int = 0,
+    seed: SeedOption = 0,
     json: JsonOption = False,
     dry_run: DryOption = False,
 ) -> None:

@@ -10,8 +10,18 @@ from pydantic import BaseModel
 
 import recombine as rc
 from recombine.cli.options import DEFAULT_STORE, JsonOption, StoreOption
-from recombine.cli.output import answer, asked_rows, margin_text, print_asked, print_json, say, table, verdict_table
-from recombine.cli.run import duration, estimated_seconds, run_document
+from recombine.cli.output import (
+    answer,
+    asked_rows,
+    check_problems,
+    margin_text,
+    print_asked,
+    print_json,
+    say,
+    table,
+    verdict_table,
+)
+from recombine.cli.run import check_complete, duration, estimated_seconds, run_document
 from recombine.component import ROOMS, find, kinds, room_of, summary
 from recombine.errors import BadInput, did_you_mean
 from recombine.overrides import field_names
@@ -48,6 +58,7 @@ def ls(
         print_asked(sweeps)
     else:
         say(f"No sweep was asked of {store_path}. See `recombine sweep --help`.")
+    check_problems(store)
 
 
 def _list_runs(store: rc.Store, tag: str | None, as_json: bool) -> None:
@@ -57,6 +68,7 @@ def _list_runs(store: rc.Store, tag: str | None, as_json: bool) -> None:
     chosen = None if tag is None else tagged(store, tag)
     if as_json:
         print_json(run_records(store, chosen))
+        check_problems(store)
         return
     columns = ["run", "family", "space", "trained on", "model", "steps", "in", "held out"]
     rows = []
@@ -67,6 +79,7 @@ def _list_runs(store: rc.Store, tag: str | None, as_json: bool) -> None:
     say(table(title, columns, rows, left=3))
     if tag is None:
         print_asked(asked_rows(store, "sweep"))
+    check_problems(store)
 
 
 def _run_row(run_id: str, manifest: dict[str, Any], scores: dict[str, Any]) -> tuple[Any, ...]:
@@ -280,8 +293,19 @@ def verdicts(
     Args:
         profile: Only studies that ran in this profile.
     """
-    from recombine.design.run import verdicts_of
+    from recombine.design.run import newest_records, verdicts_of
+    from recombine.store.requests import requests
 
-    records = verdicts_of(rc.load_store(store_path), profile)
+    store = rc.load_store(store_path)
+    records = verdicts_of(store, profile)
+    expected = {name: list(dict.fromkeys(record["runs"])) for name, record in newest_records(store, profile).items()}
+    there = set(store.names())
+    # What `store rm` forgot is not missing.
+    asked = {run for request in requests(store, "study") for run in request["runs"]}
+    missing = {name: [run for run in runs if run in asked - there] for name, runs in expected.items()}
     nothing = f"No study has run in {store_path}. Try: recombine run data-scaling --profile smoke"
+    if store.problems:
+        nothing = f"No result in {store_path} can be read."
     answer(as_json, records, verdict_table(records) if records else nothing)
+    check_problems(store)
+    check_complete([run for lost in missing.values() for run in lost], sum(map(len, expected.values())))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from typing import Literal
 
@@ -60,10 +61,35 @@ def completion(shell: Literal["bash", "zsh", "fish"]) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """The entry point: turns errors into messages and exit codes."""
-    sys.exit(_guarded(sys.argv[1:] if arguments is None else arguments))
+    from recombine.cli.streams import open_closed_streams
+
+    open_closed_streams()
+    code = _guarded(sys.argv[1:] if arguments is None else arguments)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Nothing is left to do, so an interrupt needs no traceback.
+    if code > 128:
+        os._exit(code)  # Libraries that were interrupted while they compiled crash at an ordinary end.
+    sys.exit(code)
 
 
 def _guarded(given: list[str]) -> int:
+    """Run a command; returns the exit code. Signals and output that fails are taken care of."""
+    from recombine.cli.streams import lasting, why_lost
+    from recombine.interrupts import installed
+
+    try:
+        with installed(), lasting() as out:
+            code = _run(given)
+            out.flush()
+            lost = None if out.error is None else why_lost(out.error)
+            if lost is not None:
+                fix = "the work itself is done; the same command prints it again"
+                code = _fail(f"Standard output cannot be written: {lost}.", fix, code or 1, as_json=False)
+            return code
+    except KeyboardInterrupt:
+        return 130  # Between the last message and the end.
+
+
+def _run(given: list[str]) -> int:
     from recombine.cli.output import CheckFailed, Warnings
 
     as_json = "--json" in given
@@ -77,11 +103,12 @@ def _guarded(given: list[str]) -> int:
         return _fail(error.message, error.fix, error.exit_code, as_json and not isinstance(error, CheckFailed))
     except CycloptsError as error:
         return _fail(str(error), _hint(given), 2, as_json)
-    except KeyboardInterrupt:
-        return _fail(*_interrupted(given), 130, as_json)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except MemoryError as error:
+        fix = "ask for less, or use a machine with more memory"
+        return _fail(f"There is not enough memory: {str(error) or 'an allocation failed'}", fix, 1, as_json)
+    except KeyboardInterrupt as error:
+        code = 128 + getattr(error, "number", signal.SIGINT)
+        return _fail(*_interrupted(given), code, as_json)
     return 0
 
 
@@ -108,7 +135,7 @@ def _hint(given: list[str]) -> str:
 def _fail(what: str, fix: str | None, code: int, as_json: bool) -> int:
     from recombine.cli.output import message, print_json
 
-    interrupted = code == 130
+    interrupted = code > 128
     message(f"error: {what}", style="bold yellow" if interrupted else "bold red")
     if fix:
         message(f"  {'next' if interrupted else 'fix'}: {fix}")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
 import recombine as rc
 from recombine.errors import BadInput, did_you_mean
@@ -17,6 +17,7 @@ STORE_HELP = "The folder in which runs are kept."
 StoreOption = Annotated[Path, Parameter(name="--store", help=STORE_HELP, env_var="RECOMBINE_STORE")]
 JsonOption = Annotated[bool, Parameter(name="--json", help="Print one JSON document and nothing else.")]
 DryOption = Annotated[bool, Parameter(name="--dry-run", help="Say what would run, what is done already, and stop.")]
+SeedOption = Annotated[int, Parameter(validator=validators.Number(gte=0))]
 Overrides = Annotated[str, Parameter(help="Settings to change, as name=value; see `recombine show config`.")]
 
 DEFAULT_STORE = Path("runs")

@@ -44,6 +44,13 @@ class CheckFailed(RecombineError):
     """Something did not hold, and the JSON document that says so was printed already: there must be only one."""
 
 
+def check_problems(store: rc.Store) -> None:
+    """End with exit code 1 if something in the store could not be read, although the rest was shown."""
+    if store.problems:
+        fix = f"recombine doctor --store {store.path}"
+        raise CheckFailed(f"{len(store.problems)} problems in the store: what was shown is not all.", fix=fix)
+
+
 def console() -> Console:
     """Standard output."""
     return Console(soft_wrap=False)
@@ -120,12 +127,17 @@ def interval_text(interval: rc.stats.Interval | None, *, sign: bool = False) -> 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, left: int = 1) -> Table:
     """A table; all but the first `left` columns are set to the right. Names from data are escaped."""
-    made = Table(title=escape(title), show_header=any(columns), padding=(0, 1), **_STYLE)
+    made = Table(title=_cell(title), show_header=any(columns), padding=(0, 1), **_STYLE)
     for index, column in enumerate(columns):
-        made.add_column(escape(column), justify="left" if index < left else "right", overflow="fold")
+        made.add_column(_cell(column), justify="left" if index < left else "right", overflow="fold")
     for row in rows:
-        made.add_row(*(escape(value if isinstance(value, str) else number(value)) for value in row))
+        made.add_row(*(_cell(value if isinstance(value, str) else number(value)) for value in row))
     return made
+
+
+def _cell(text: str) -> str:
+    """A text from data: nothing in it is markup, and what a terminal would obey is escaped."""
+    return escape("\n".join(plain(line) for line in text.split("\n")))
 
 
 _STYLE: dict[str, Any] = {"title_justify": "left", "title_style": "bold", "box": SIMPLE_HEAD, "pad_edge": False}
@@ -156,12 +168,14 @@ def verdict_table(records: Sequence[dict[str, Any]]) -> Table:
     for record in records:
         style = ANSWER_STYLE.get(record["answer"], "yellow")
         role = "primary" if record["primary"] else record["role"] if record["role"] != "claim" else "secondary"
-        text = f"[bold]{escape(record['claim'])}[/bold] [dim]({role})[/dim]\n{escape(record['statement'])}"
+        text = f"[bold]{_cell(record['claim'])}[/bold] [dim]({_cell(role)})[/dim]\n{_cell(record['statement'])}"
         if record["note"]:
-            text += f"\n[dim]{escape(record['note'])}[/dim]"
-        effect = escape(effect_text(record, "\n"))
-        basis = f"{margin_text(record)}, n = {record['replicates']}"
-        made.add_row(f"[{style}]{record['answer']}[/{style}]", text, f"{effect}\n[dim]{basis}[/dim]", end_section=True)
+            text += f"\n[dim]{_cell(record['note'])}[/dim]"
+        effect = _cell(effect_text(record, "\n"))
+        basis = _cell(f"{margin_text(record)}, n = {record['replicates']}")
+        made.add_row(
+            f"[{style}]{_cell(record['answer'])}[/{style}]", text, f"{effect}\n[dim]{basis}[/dim]", end_section=True
+        )
     return made
 
 
@@ -220,7 +234,30 @@ def write_tables(frames: Mapping[str, pd.DataFrame], folder: Path) -> list[str]:
     """Write frames as CSV files into a folder, and return their names."""
     with explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    return [str(write_table(frame, folder / f"{name}.csv")) for name, frame in frames.items()]
+    return [str(write_table(without_formulas(frame), folder / f"{name}.csv")) for name, frame in frames.items()]
+
+
+def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """Texts that a spreadsheet would run, such as =HYPERLINK(...), with an apostrophe before them. Numbers stay."""
+    made = frame.rename(columns=_no_formula)
+    for name in made.columns:
+        if made[name].dtype == object or str(made[name].dtype) in ("str", "string", "category"):
+            made[name] = made[name].astype(object).map(_no_formula, na_action="ignore")
+    return made
+
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""How a text begins that a spreadsheet takes for a formula."""
+
+
+def _no_formula(value: Any) -> Any:
+    if not isinstance(value, str) or not value.startswith(FORMULA):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
 
 
 def write_table(frame: pd.DataFrame, path: Path) -> Path:

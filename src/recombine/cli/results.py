@@ -12,10 +12,11 @@ from cyclopts import Parameter
 
 import recombine as rc
 from recombine.cli.options import DEFAULT_STORE, JsonOption, StoreOption
-from recombine.cli.output import answer, check_file, effect_text, errors, margin_text
-from recombine.cli.run import ALL
+from recombine.cli.output import CheckFailed, answer, check_file, check_problems, effect_text, errors, margin_text
+from recombine.cli.run import ALL, check_complete
 from recombine.component import find
 from recombine.errors import BadInput
+from recombine.plain import plain
 from recombine.store.files import explained, finite, read_json, write_json
 
 # Imported in the functions, as `--help` must load nothing heavy.
@@ -49,7 +50,9 @@ def report(
     result = finished(rc.load_store(store_path), study, profile)
     check_file(out)
     page = result.report(out)
-    answer(as_json, {"report": str(page), "study": result.study.kind, "profile": result.profile}, f"report: {page}")
+    document = {"report": str(page), "study": result.study.kind, "profile": result.profile}
+    answer(as_json, document | found(result), f"report: {page}")
+    check_found(result.store, [result])
 
 
 def finished(store: rc.Store, name: str | None, profile: str | None) -> StudyResult:
@@ -89,8 +92,10 @@ def export(
     from recombine.design.run import newest_records, size_of_profile
 
     store = rc.load_store(store_path)
+    results = []
     if study != ALL:
-        files = _export(finished(store, study, profile), out)
+        results.append(finished(store, study, profile))
+        files = _export(results[0], out)
     else:
         files, names = [], sorted(newest_records(store, profile))
         if not names:
@@ -103,9 +108,31 @@ def export(
                 errors().print(f"{name}: {kept}; this store has {result.profile}.", markup=False)
                 continue
             files += _export(result, folder)
+            results.append(result)
         files.append(write_verdicts(out))
     written = [str(path) for path in files]
-    answer(as_json, {"files": written}, "\n".join(written))
+    incomplete = [{"study": each.study.kind} | found(each) for each in results]
+    answer(as_json, {"files": written, "studies": incomplete, "problems": store.problems}, "\n".join(written))
+    check_found(store, results)
+
+
+def found(result: StudyResult) -> dict[str, Any]:
+    """How many runs a study asked for and how many are there, as plain values."""
+    expected, missing, damaged = len(set(result.record["runs"])), list(result.missing), list(result.damaged)
+    counts = {"runs_expected": expected, "runs_found": expected - len(missing)}
+    return counts | {"missing": missing, "damaged": damaged, "problems": result.store.problems}
+
+
+def check_found(store: rc.Store, results: Sequence[StudyResult]) -> None:
+    """End with exit code 1 if runs are missing or damaged, although the rest was written."""
+    check_complete(
+        [run for result in results for run in result.missing], sum(len(each.record["runs"]) for each in results)
+    )
+    damaged = [run for result in results for run in result.damaged]
+    if damaged:
+        what = f"Measurements of {len(damaged)} runs cannot be read: {', '.join(damaged[:5])}."
+        raise CheckFailed(what, fix="recombine resume measures them again")
+    check_problems(store)
 
 
 def _export(result: StudyResult, out: Path) -> list[Path]:
@@ -178,7 +205,7 @@ def markdown(
     parts = ["# Verdicts", "## Primary claims", _summary(studies, notes, beside), _answers(records)]
     for study, own in studies.items():
         parts += [f"## {_heading(study, own)}", _claims(own, beside)]
-        remarks = [f"- `{record['claim']}`: {text}" for record in own for text in _remarks(record)]
+        remarks = [f"- `{_safe(record['claim'])}`: {text}" for record in own for text in _remarks(record)]
         parts += ["\n".join(remarks)] if remarks else []
         parts += [notes[study]] if study in notes else []
     return "\n\n".join(parts) + "\n"
@@ -238,7 +265,7 @@ def _short(statement: str) -> str:
 
 
 def _heading(study: str, records: Sequence[Mapping[str, Any]]) -> str:
-    return f"{study} ({records[0]['profile']} profile)"
+    return _safe(f"{study} ({records[0]['profile']} profile)")
 
 
 def _anchor(heading: str) -> str:
@@ -257,7 +284,7 @@ def _is_long(statement: str) -> bool:
 def _remarks(record: Mapping[str, Any]) -> list[str]:
     """What stands below the table: a note of the verdict, and a statement that is too long for a cell."""
     whole = [f"in full: {record['statement']}"] if _is_long(record["statement"]) else []
-    return whole + ([f"{record['note']}."] if record["note"] else [])
+    return [_safe(text) for text in whole + ([f"{record['note']}."] if record["note"] else [])]
 
 
 def _claims(records: Sequence[Mapping[str, Any]], larger: Larger) -> str:
@@ -286,5 +313,11 @@ def _p(value: float | None) -> str:
 
 def _lines(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    lines += ["| " + " | ".join(_safe(cell).replace("|", "\\|") for cell in row) + " |" for row in rows]
     return "\n".join(lines)
+
+
+def _safe(text: str) -> str:
+    """A text for Markdown. Records may come from other stores: no HTML, no line breaks, no addresses but those of this page."""
+    text = plain(text).replace("<", "&lt;")
+    return re.sub(r"\]\((?!verdicts\.md#|[\w-]+/\))", "]\\(", text)

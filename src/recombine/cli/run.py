@@ -143,7 +143,7 @@ def _shown(result: StudyResult, report: Path | None, as_json: bool) -> dict[str,
 def check_complete(missing: Sequence[str], expected: int) -> None:
     """End with exit code 1 if runs are missing although the command ended."""
     if missing:
-        fix = "were they removed meanwhile? `recombine resume` trains them again"
+        fix = "were they removed? `recombine resume` trains them again"
         lost = f"{len(missing)} of {expected} runs are not in the store: {', '.join(missing[:5])}."
         raise CheckFailed(lost, fix=fix)
 

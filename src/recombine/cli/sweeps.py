@@ -127,9 +127,12 @@ def resume(
                 message(f"warning: {strange[-1]}", style="yellow")
         document["resumed"] = resumed
         document["problems"] = [*strange, *store.problems]
+        lost = [run_id for task in left for run_id in task.request["runs"] if store.status(run_id) is None]
+        document["missing"] = list(dict.fromkeys(lost))
         failed = [run_id for one in resumed for run_id in one["failed"]]
     if as_json:
         print_json(document)
+    check_complete(document.get("missing", ()), sum(len(task.request["runs"]) for task in left))
     check_failed(list(dict.fromkeys(failed)))
     if strange:
         fix = "ask again with this version: `recombine run` or `recombine sweep`"

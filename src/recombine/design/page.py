@@ -36,6 +36,7 @@ def study_page(result: StudyResult, path: Path) -> Path:
         title=f"recombine: {result.study.kind}",
         question=result.study.question,
         answer=_answer(result.records),
+        warning=_warning(result),
         verdicts=result.records,
         figures=figures,
         tables=[_table("Means over replicates", result.overview), *_strata(result)],
@@ -50,6 +51,20 @@ def _answer(verdicts: Sequence[Mapping[str, Any]]) -> str:
     # A study without a primary claim answers with its first one.
     primary = [record for record in claims if record["primary"]] or claims[:1]
     return "\n".join(map(answer_in_words, primary)) or "This study has no claim."
+
+
+def _warning(result: StudyResult) -> str:
+    """What the page lacks: runs that are not in the store, and damaged ones."""
+    expected, words = len(set(result.record["runs"])), []
+    if result.missing:
+        words.append(f"{len(result.missing)} of {expected} runs are not in the store")
+    if result.damaged:
+        words.append(f"measurements of {len(result.damaged)} of {expected} runs cannot be read")
+    if not words:
+        return ""
+    lacking = "Tables and figures lack them; the verdicts are those that were recorded when the study ran."
+    lacking = "They rest on the others and were not recorded." if result.sweep is not None else lacking
+    return f"Incomplete: {' and '.join(words)}. {lacking}"
 
 
 def _table(title: str, frame: pd.DataFrame, note: str = "") -> Table:
@@ -78,13 +93,14 @@ def _strata(result: StudyResult) -> list[Table]:
 def _facts(result: StudyResult) -> dict[str, str]:
     """What the page rests on: where and when the study ran."""
     record, runs = result.record, result.tables.runs.drop_duplicates("run")
-    provenance = record["provenance"]
+    provenance, expected = record["provenance"], len(set(record["runs"]))
     command = [f"recombine run {result.study.kind} --profile {record['profile'].partition(',')[0]}"]
     status = runs["status"].value_counts().to_dict() if "status" in runs else {}
     facts = {
         "study": result.study.kind,
         "profile": record["profile"],
         "runs": ", ".join(f"{count} {word}" for word, count in status.items()),
+        "runs expected and found": f"{expected} and {expected - len(result.missing)}",
         "replicates": str(result.study.replicates),
         "training": f"{runs['seconds'].sum():.0f} s in total" if "seconds" in runs else "",
         "date": provenance["time"],

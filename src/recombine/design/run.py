@@ -16,8 +16,8 @@ from recombine import _html
 from recombine.design.claims import Effect
 from recombine.design.study import SIZES, Study
 from recombine.design.tables import Tables
-from recombine.engines.base import Engine, Sweep
-from recombine.errors import BadInput
+from recombine.engines.base import Engine, Sweep, failed_parents
+from recombine.errors import BadInput, StoreError
 from recombine.stats.power import needed_replicates
 from recombine.stats.verdicts import settle
 from recombine.store.provenance import now, provenance
@@ -55,8 +55,14 @@ class StudyResult:
 
     @functools.cached_property
     def missing(self) -> tuple[str, ...]:
-        """The study's runs that the store does not have, sound. The verdicts rest on the others."""
+        """The study's runs that the store does not have, sound. Tables and figures rest on the others."""
         return tuple(run_id for run_id in self.record["runs"] if self.store.status(run_id) is None)
+
+    @functools.cached_property
+    def damaged(self) -> tuple[str, ...]:
+        """The study's runs of which a measurement cannot be read. Tables and figures lack them."""
+        sound = [run_id for run_id in self.record["runs"] if self.store.status(run_id) == "complete"]
+        return tuple(run_id for run_id in sound if not self.store.measurements_sound(run_id))
 
     @functools.cached_property
     def verdicts(self) -> pd.DataFrame:
@@ -156,7 +162,10 @@ def run_study(
     design = study.design
     remember(store, request_of(study, profile, overrides))
     sweep = engine.run(store, [config for config, _ in design.runs], design.measurements, progress)
-    tables = design.tables(store)
+    configs = {config.run_id: config for config, _ in design.runs}
+    # A run whose parent failed is not trained.
+    lost = [run_id for run_id in missing_runs(store, design.run_ids) if not failed_parents(store, configs[run_id])]
+    tables, before = design.tables(store), len(store.problems)
     changed = study != type(study).profile(profile)
     record: Record = {
         "study": study.kind,
@@ -167,12 +176,30 @@ def run_study(
         "effects": [effect.record() for effect in design.effects(tables)],
         "provenance": provenance(),
     }
-    store.write_study(record_name(study, profile), record)
+    if unreadable := store.problems[before:]:
+        fix = "recombine resume measures again what is damaged"
+        raise StoreError(f"The verdicts were not recorded: while they were decided, {unreadable[0]}", fix=fix)
+    # A verdict that rests on fewer runs takes the place of none.
+    if not lost:
+        store.write_study(record_name(study, profile), record)
     return _result(study, record, store, tables, sweep)
 
 
+def missing_runs(store: Store, run_ids: Sequence[str]) -> tuple[str, ...]:
+    """The runs that the store does not have, sound, such as those that somebody removed while a sweep went on."""
+    missing = tuple(run_id for run_id in run_ids if store.status(run_id) is None)
+    if missing and len(missing) == len(set(run_ids)):
+        fix = "recombine resume trains them again"
+        raise StoreError(f"None of the {len(missing)} runs is in the store {store.path}.", fix=fix)
+    return missing
+
+
 def read_study(store: Store, record: Record, study: Study) -> StudyResult:
-    """The result of a study that ran into a store, from its record. Nothing is trained."""
+    """The result of a study that ran into a store, from its record. Nothing is trained.
+
+    Raises `StoreError` if none of its runs is there; `missing` and `damaged` name those that are not.
+    """
+    missing_runs(store, record["runs"])
     return _result(study, record, store, study.design.tables(store), None)
 
 

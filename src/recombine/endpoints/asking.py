@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from recombine.endpoints.answer_cache import AnswerCache
 from recombine.endpoints.chat import SHORTEST_KEY, RequestFailed, Unavailable
+from recombine.endpoints.secrets import without_secret
 from recombine.errors import BadInput
 from recombine.language.answers import MAX_STORED, is_right
 from recombine.language.items import Item
@@ -102,7 +103,7 @@ def without_secrets(text: str) -> str:
     """The text without the values of environment variables for keys, tokens, secrets and passwords."""
     for name, value in os.environ.items():
         if len(value) >= SHORTEST_KEY and any(word in name.upper() for word in SECRET):
-            text = text.replace(value, "[key]")
+            text = without_secret(text, value)
     return text
 
 

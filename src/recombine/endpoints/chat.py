@@ -19,6 +19,7 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from recombine.endpoints.secrets import without_secret
 from recombine.errors import BadInput
 from recombine.plain import plain
 
@@ -179,9 +180,7 @@ class ChatEndpoint:
         hidden = [value for value in self._hidden if not (answer and value.isalpha())]
         for secret in (self._key(), *hidden):
             if len(secret) >= SHORTEST_KEY:
-                # Verbatim, escaped in JSON, and quoted in an address.
-                for form in (secret, json.dumps(secret)[1:-1], urllib.parse.quote(secret, safe="")):
-                    text = text.replace(form, "[key]")
+                text = without_secret(text, secret)
         return text
 
     def _short(self, text: str) -> str:

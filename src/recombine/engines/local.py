@@ -6,6 +6,7 @@ import functools
 import itertools
 from collections.abc import Sequence
 
+from recombine import interrupts
 from recombine.engines.base import Engine, Probes, Runs, Sweep
 from recombine.errors import BadInput, StoreError
 from recombine.probes.base import Measured
@@ -57,6 +58,7 @@ class LocalEngine(Engine):
                 for outcome in trainer.train(left):
                     store.commit(outcome)
                     trainer.forget(outcome.config)
+                    interrupts.check()
                     seconds += outcome.seconds
             except NotEnoughMemory as error:
                 does_not_fit = error  # Raised after all others are trained and measured.
@@ -82,6 +84,7 @@ class LocalEngine(Engine):
         measured_now, damaged = 0, set[str]()
         refusals: dict[tuple[str, str], list[str]] = {}
         for index, (run_id, measurement) in enumerate(missing):
+            interrupts.check()
             progress.measuring(index, len(missing))
             try:
                 run = store.load(run_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
+import time
 
 from recombine.engines.base import Engine, Probes, Runs, Sweep
 from recombine.engines.work_queue import WorkQueue
@@ -15,6 +16,12 @@ from recombine.errors import BadInput
 from recombine.store.provenance import threads as cores
 from recombine.store.store import Store
 from recombine.training import Progress
+
+LOOK_SECONDS = 5.0
+"""After this time without an event, it is looked whether a worker was stopped."""
+
+STOPPED_SECONDS = 60.0
+"""A worker that was stopped for this time is ended, and its work is done by another one."""
 
 
 class ProcessEngine(Engine):
@@ -50,7 +57,7 @@ class ProcessEngine(Engine):
                     workers.give(*numbered)
                 if not workers.busy:
                     return work.result()
-                workers.take(work, *workers.events.get())
+                workers.wait(work, store)
         finally:
             workers.stop()
 
@@ -65,6 +72,8 @@ class _Workers:
         """The number of the unit that each busy worker has."""
         self._idle: list[WorkerProcess] = []
         self._all: list[WorkerProcess] = []
+        self._stopped: dict[WorkerProcess, float] = {}
+        """Since when stopped workers are seen to be so."""
 
     def give(self, number: int, unit: WorkUnit) -> None:
         worker = self._idle.pop() if self._idle else self._start()
@@ -81,6 +90,28 @@ class _Workers:
         for event in worker.events():
             self.events.put((worker, event))
         self.events.put((worker, None))
+
+    def wait(self, work: WorkQueue, store: Store) -> None:
+        """Take in the next event. A worker that somebody stopped is reported; if it stays so, another one gets its work."""
+        try:
+            worker, event = self.events.get(timeout=LOOK_SECONDS)
+        except queue.Empty:
+            for each in self.busy:
+                self._look_at(each, store)
+            return
+        self._stopped.pop(worker, None)
+        self.take(work, worker, event)
+
+    def _look_at(self, worker: WorkerProcess, store: Store) -> None:
+        if not worker.stopped():
+            self._stopped.pop(worker, None)
+            return
+        since = self._stopped.setdefault(worker, time.monotonic())
+        if time.monotonic() - since > STOPPED_SECONDS:
+            worker.kill()
+        else:
+            ahead = f"another process takes over after {STOPPED_SECONDS:.0f} s"
+            store.report(f"Process {worker.pid} was stopped: `kill -CONT {worker.pid}` lets it go on; {ahead}.")
 
     def take(self, work: WorkQueue, worker: WorkerProcess, event: Event | None) -> None:
         """Take in an event of a worker; None says that the worker ended."""

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
+from recombine import interrupts
 from recombine.errors import BadInput, RecombineError, StoreError
 
 # Imported in the functions, because limits must be set before JAX and NumPy count the cores.
@@ -199,6 +200,11 @@ _held: list[int] = []
 def main() -> None:
     """Run units until the input ends."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    with interrupts.installed():
+        _serve()
+
+
+def _serve() -> None:
     options = WorkerOptions.model_validate_json(sys.argv[1])
     # Output of libraries must not mix with the events.
     out = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
@@ -222,7 +228,9 @@ def main() -> None:
             last_event = answer(options, text, engine, send)
             inbox.idle()
             send(last_event)
-    except (KeyboardInterrupt, BrokenPipeError):
+    except KeyboardInterrupt as error:
+        os._exit(128 + getattr(error, "number", signal.SIGINT))
+    except BrokenPipeError:
         os._exit(130)
 
 

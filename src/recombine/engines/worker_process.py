@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from recombine.engines.worker import GRACE_SECONDS, Event, WorkerOptions
 
@@ -84,6 +85,17 @@ class WorkerProcess:
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         return f": {lines[-1].strip()}" if lines else ""
 
+    def stopped(self) -> bool:
+        """Whether somebody stopped the worker (SIGSTOP, a frozen control group), so that it does nothing until it goes on."""
+        try:
+            return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] in ("T", "t")
+        except (OSError, IndexError):
+            return False  # It ended, or the system does not say.
+
+    def kill(self) -> None:
+        """End the worker at once; its events end then."""
+        self._process.kill()
+
     def close(self) -> None:
         """Close the input. A busy worker stops and removes half-written files."""
         assert self._process.stdin is not None
@@ -96,6 +108,6 @@ class WorkerProcess:
         try:
             self._process.wait(2 * GRACE_SECONDS)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            self.kill()
             self._process.wait()
         self._errors.close()

@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
-from pydantic import PositiveInt, model_validator
+from pydantic import Field, PositiveInt, model_validator
 
 from recombine.encodings.base import Encoding
 from recombine.errors import BadInput
@@ -108,7 +108,7 @@ class Comparison(Model):
     """What is compared."""
     width: PositiveInt = 64
     """Numbers of an embedding."""
-    layers: PositiveInt = 2
+    layers: PositiveInt = Field(default=2, le=1000)
     """Blocks of the transformer, or convolutions."""
     heads: PositiveInt = 4
     """Attention heads of each block."""

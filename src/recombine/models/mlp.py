@@ -49,7 +49,7 @@ class MLP(Model):
     kind: Literal["mlp"] = "mlp"
     width: PositiveInt = 256
     """Units of each hidden layer."""
-    depth: PositiveInt = 4
+    depth: PositiveInt = Field(default=4, le=1000)
     """Number of hidden layers."""
     widths: tuple[PositiveInt, ...] | None = Field(default=None, min_length=1)
     """Units of each hidden layer in turn; instead of width and depth."""

@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PyTree
-from pydantic import PositiveInt, model_validator
+from pydantic import Field, PositiveInt, model_validator
 
 from recombine.language.vocabulary import BEGIN, END, PAD
 from recombine.models.base import Code, Codes, Edit, Inputs, Model, Network, TaskInputs, TaskOutputs, Traced, unedited
@@ -198,7 +198,7 @@ class SequenceModel(Model, abc.ABC):
     autoregressive: ClassVar[bool] = True
     width: PositiveInt = 128
     """Units of the residual stream."""
-    layers: PositiveInt = 2
+    layers: PositiveInt = Field(default=2, le=1000)
     """Number of blocks; of the encoder and of the decoder each, where there are both."""
     heads: PositiveInt = 4
     """Attention heads of each block; each has an equal share of the width."""

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from pydantic import PositiveInt
+from pydantic import Field, PositiveInt
 
 from recombine.encodings.base import Encoding
 from recombine.errors import BadInput
@@ -160,7 +160,7 @@ class UNet(Model):
     """Channels of the finest resolution."""
     levels: PositiveInt = 2
     """Resolutions."""
-    blocks: PositiveInt = 1
+    blocks: PositiveInt = Field(default=1, le=100)
     """Blocks per resolution on the way down, and the same number on the way up."""
     patch_size: PositiveInt = 2
     """Rows and columns of a patch of pixels, which is one position of the finest resolution."""

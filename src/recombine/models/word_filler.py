@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
-from pydantic import PositiveInt, model_validator
+from pydantic import Field, PositiveInt, model_validator
 
 from recombine.encodings.base import Encoding
 from recombine.errors import BadInput
@@ -43,7 +43,7 @@ class WordFiller(Model):
     reads_tokens: ClassVar[bool] = True
     width: PositiveInt = 64
     """Units of the residual stream."""
-    layers: PositiveInt = 2
+    layers: PositiveInt = Field(default=2, le=1000)
     """Number of blocks."""
     heads: PositiveInt = 4
     """Attention heads of each block."""

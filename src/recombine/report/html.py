@@ -49,6 +49,8 @@ class Report:
     question: str
     answer: str
     """One sentence, made from the verdicts."""
+    warning: str = ""
+    """What the page lacks."""
     verdicts: Sequence[Mapping[str, Any]] = ()
     """Verdict records, as `Verdict.record()` makes them."""
     figures: Sequence[Figure] = ()

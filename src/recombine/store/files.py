@@ -8,6 +8,8 @@ import hashlib
 import json
 import os
 import shutil
+import stat
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -95,7 +97,7 @@ def read_json(path: Path) -> Any:
     """Read a JSON file; StoreError if it is missing or damaged."""
     try:
         return json.loads(path.read_text())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise StoreError(f"{path} cannot be read: {error}") from error
 
 
@@ -139,18 +141,53 @@ def read_record(path: Path, what: str = "", sound: Sound | None = None) -> dict[
     return record
 
 
-def size_of(path: Path) -> int | None:
-    """The length of a file in bytes; None if there is no such file."""
+def entries(folder: Path, ending: str = "") -> list[os.DirEntry[str]]:
+    """What is in a folder; nothing if there is no folder. StoreError if it cannot be read: that is not the same as empty."""
     try:
-        return path.stat().st_size if path.is_file() else None
-    except OSError:
-        return None  # Moved away in between.
+        return [entry for entry in os.scandir(folder) if entry.name.endswith(ending)]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        fix = "allow this user to read it; nothing was changed"
+        raise StoreError(f"The folder {folder} cannot be read: {error.strerror or error}.", fix=fix) from error
+
+
+def size_of(path: Path) -> int | None:
+    """The length of a file in bytes; None if there is no such file. StoreError if this cannot be known."""
+    try:
+        state = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror or error}.") from error
+    return state.st_size if stat.S_ISREG(state.st_mode) else None
 
 
 def sha256_of(path: Path) -> str:
-    """The hash of a file's contents."""
+    """The hash of a file's contents. A file that this process has read is read again only if it changed since.
+
+    The cache ends with the process: a disk may change bits without changing times.
+    """
     with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        state = os.fstat(file.fileno())
+        key = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+        if key in _CHECKED:
+            return _CHECKED[key]
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        settled = time.time_ns() - max(state.st_mtime_ns, state.st_ctime_ns) > SETTLED_NS
+        if settled and len(_CHECKED) < MOST_CHECKED:
+            _CHECKED[key] = digest
+    return digest
+
+
+_CHECKED: dict[tuple[int, ...], str] = {}
+"""Hashes by device, inode, size and times."""
+
+SETTLED_NS = 1_000_000_000
+"""Only files older than this are remembered: two changes within a tick of the clock have one time."""
+
+MOST_CHECKED = 200_000
+"""Files that are remembered; some 300 bytes each."""
 
 
 def temporary_path(temporary: Path) -> Path:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from recombine.errors import StoreError
 from recombine.probes.base import Measured, Measurement
-from recombine.store.files import make_folder, read_record, replacing, sealed, sha256_of, size_of
+from recombine.store.files import entries, make_folder, read_record, replacing, sealed, sha256_of, size_of
 from recombine.store.provenance import precise_now, provenance
 
 
@@ -52,7 +52,8 @@ def check_table(folder: Path, name: str, record: dict[str, Any]) -> None:
 def names_of(folder: Path, chosen: Sequence[Measurement] | None) -> list[str]:
     """The names of the measurements in a folder, all or the chosen ones."""
     wanted = None if chosen is None else {measurement.name for measurement in chosen}
-    return sorted(path.stem for path in folder.glob("*.json") if wanted is None or path.stem in wanted)
+    names = (entry.name.removesuffix(".json") for entry in entries(folder, ".json"))
+    return sorted(name for name in names if wanted is None or name in wanted)
 
 
 def oldest_first(records: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

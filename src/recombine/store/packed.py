@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
+import hashlib
 import json
 import os
 import re
 import shutil
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -15,9 +18,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from recombine.errors import BadInput
+from recombine import interrupts
+from recombine.errors import BadInput, RecombineError
 from recombine.progress import StepCallback, no_progress
-from recombine.store.files import sha256_of, temporary_path
+from recombine.store.files import temporary_path
 from recombine.store.manifest import FORMAT
 from recombine.store.store import MARKER
 
@@ -43,7 +47,16 @@ UNREADABLE = (
 )
 """What Python raises for damaged or unknown archives."""
 
+MALFORMED = (TypeError, ValueError, IndexError, OverflowError, struct.error)
+"""What Python's readers of archives raise for headers that they did not expect."""
+
 CHUNK = 1 << 20
+
+BOMB_BYTES, BOMB_TIMES = 256 << 20, 200
+"""An archive that unpacks to more than this, and to more than so many times its own size, was not written by recombine."""
+
+SPARE_BYTES = 64 << 20
+"""Space on the disk that unpacking leaves."""
 
 
 def kind_of(path: Path) -> str:
@@ -96,7 +109,12 @@ def unpacked(path: Path, temporary: Path, step: StepCallback = no_progress) -> I
         folder.mkdir()
         try:
             index = _unpack(path, kind, folder, step)
-        except UNREADABLE as error:
+        except RecombineError:
+            raise
+        except (*UNREADABLE, *MALFORMED, OSError) as error:
+            # Other errors of the system are about the disk: the caller explains them.
+            if isinstance(error, OSError) and not isinstance(error, UNREADABLE) and error.errno != errno.EINVAL:
+                raise
             raise BadInput(f"The archive {path} cannot be read: {error}.", fix="copy it again") from error
         for name, entry in index.items():
             if entry["mtime_ns"] is not None:
@@ -109,13 +127,23 @@ def unpacked(path: Path, temporary: Path, step: StepCallback = no_progress) -> I
 def _unpack(path: Path, kind: str, folder: Path, step: StepCallback) -> dict[str, dict[str, Any]]:
     """Unpack all files and compare them with the archive's list, which is returned."""
     unpacked_files: dict[str, tuple[int, str]] = {}
+    most = _most_bytes(path, folder)
     for name, stream in members(path, kind):
         step(len(unpacked_files), None)
-        target = folder / name
+        target, digest, size = folder / name, hashlib.sha256(), 0
         target.parent.mkdir(parents=True, exist_ok=True)
         with open(target, "xb") as file:
-            shutil.copyfileobj(stream, file, CHUNK)
-        unpacked_files[name] = (target.stat().st_size, sha256_of(target))
+            while chunk := stream.read(CHUNK):
+                interrupts.check()
+                size, most = size + len(chunk), most - len(chunk)
+                if most < 0:
+                    raise BadInput(
+                        f"The archive {path} unpacks to more than the disk can hold, or to far more than its own size.",
+                        fix="free some space, or copy the archive again; nothing was taken from it",
+                    )
+                digest.update(chunk)
+                file.write(chunk)
+        unpacked_files[name] = (size, digest.hexdigest())
     if INDEX not in unpacked_files:
         raise BadInput(f"The archive {path} is not whole: its list is missing.", fix="copy it again")
     unpacked_files.pop(INDEX)
@@ -125,13 +153,18 @@ def _unpack(path: Path, kind: str, folder: Path, step: StepCallback) -> dict[str
     return index
 
 
+def _most_bytes(path: Path, folder: Path) -> int:
+    """How much an archive may unpack to: what the disk holds, and not a multiple of its size that no run compresses to."""
+    return min(shutil.disk_usage(folder).free - SPARE_BYTES, max(BOMB_BYTES, BOMB_TIMES * path.stat().st_size))
+
+
 def _index(path: Path, target: Path) -> dict[str, dict[str, Any]]:
     try:
         record = json.loads(target.read_text())
         known, files = record["format"], record["files"]
         keys = {"bytes", "sha256"}
         sound = all(keys <= entry.keys() and isinstance(entry["mtime_ns"], int | None) for entry in files.values())
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         known, sound, files = FORMAT, False, {}
     if known != FORMAT:
         fix = "use the version of recombine that wrote it"

@@ -64,7 +64,7 @@ class Remote:
         """The manifest of a run; None if the run is missing or incomplete."""
         try:
             manifest = json.loads(self._files.cat_file(self._place(run_id, MANIFEST)))
-        except (FileNotFoundError, ValueError):
+        except (FileNotFoundError, ValueError, RecursionError):
             return None
         return manifest if isinstance(manifest, dict) and isinstance(manifest.get("files"), dict) else None
 

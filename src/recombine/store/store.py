@@ -26,7 +26,7 @@ from recombine.errors import BadInput, StoreError, did_you_mean
 from recombine.probes.base import Measured, Measurement
 from recombine.store import files, tables
 from recombine.store.manifest import FORMAT, MANIFEST, read_manifest, write_run, wrong_lengths
-from recombine.store.measurements import names_of, oldest_first, read_measurement, write_measurement
+from recombine.store.measurements import check_table, names_of, oldest_first, read_measurement, write_measurement
 from recombine.store.stored_run import StoredRun
 from recombine.training import Outcome, RunConfig
 
@@ -65,6 +65,10 @@ class Store:
             if is_store(self.path):
                 try:
                     check_marker(self.path)
+                except files.NewerFormat as error:
+                    if create:
+                        raise
+                    log.warning(error.message)
                 except StoreError as error:
                     if create:
                         raise
@@ -152,9 +156,8 @@ class Store:
 
     def names(self, beginning: str = "") -> list[str]:
         """The names of all run folders, sound or damaged, with this beginning."""
-        folder = self.path / "runs"
-        names = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir()) if folder.is_dir() else []
-        return [name for name in names if name.startswith(beginning)]
+        found = files.entries(self.path / "runs")
+        return sorted(entry.name for entry in found if entry.is_dir() and entry.name.startswith(beginning))
 
     def run_ids(self) -> list[str]:
         """The names of all sound runs."""
@@ -230,6 +233,18 @@ class Store:
         """Whether the store has this measurement of a run, undamaged."""
         return self.measurement(run_id, measurement.name) is not None
 
+    def measurements_sound(self, run_id: str) -> bool:
+        """Whether all measurements of a run can be read, with every bit of their tables. Damage is reported."""
+        folder, sound = self._measurements(run_id), True
+        for name in names_of(folder, None):
+            try:
+                if (record := read_measurement(folder, name)) is not None:
+                    check_table(folder, name, record)
+            except StoreError as error:
+                self.report(error.message)
+                sound = False
+        return sound
+
     def measured(self, run_id: str, chosen: Sequence[Measurement] | None = None) -> list[tuple[Path, dict[str, Any]]]:
         """The tables and records of a run's sound measurements, all or the chosen ones, oldest first."""
         folder = self._measurements(run_id)
@@ -274,7 +289,7 @@ class Store:
     def records(self, folder: str, what: str, sound: files.Sound) -> dict[Path, dict[str, Any]]:
         """The sound records in a folder, by path. Damaged ones are reported and left out."""
         records = {}
-        for path in sorted((self.path / folder).glob("*.json")):
+        for path in sorted(Path(entry.path) for entry in files.entries(self.path / folder, ".json")):
             try:
                 records[path] = files.read_record(path, what, sound)
             except StoreError as error:

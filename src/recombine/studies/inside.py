@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from pydantic import NonNegativeInt, PositiveInt
 
-from recombine.design import Arm, Claims, Figures, Study, Tables, claim, control, precondition, statistic
+from recombine.design import Arm, Claims, Figures, Study, Tables, average, claim, control, precondition, statistic
 from recombine.design.replicates import rank_correlations
 from recombine.models import MLP, Masked
 from recombine.probes import Decodability, Knockout, Measurement, Scores, Subnetwork
@@ -161,7 +161,7 @@ class Inside(Study):
         )
         yield claim("ablation-is-specific", statistic(self.by_replicate, masks).greater(0.05), text, needs=needs)
         pairs = list(itertools.combinations(TELLS, 2))
-        mean = sum((corr(*pair) for pair in pairs[1:]), corr(*pairs[0])) / len(pairs)
+        mean = average(*(corr(*pair) for pair in pairs))
         text = (
             "Modular, factored and decodable networks are the same ones: among networks trained on equally many combinations, the three "
             "go together (mean of the three rank correlations)."
@@ -240,6 +240,6 @@ def specificity(runs: pd.DataFrame, keys: list[str]) -> pd.Series:
     """
     parts = [f"{part}_{side}_in" for part in ("whole", "ablated") for side in ("own", "other")]
     frame = runs.reindex(columns=[*keys, *parts])
-    errors = np.log2((1 - frame[parts].astype(float)).clip(lower=1e-3))
+    errors = (1 - frame[parts].astype(float)).clip(lower=1e-3).map(np.log2)
     whole, ablated = (errors[f"{part}_own_in"] - errors[f"{part}_other_in"] for part in ("whole", "ablated"))
     return (ablated - whole).groupby([frame[key] for key in keys]).mean()

@@ -69,7 +69,7 @@ def read_arrays(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         with safe_open(path, framework="numpy") as file:
             note = json.loads((file.metadata() or {}).get("note", "{}"))
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
-    except (SafetensorError, OSError, ValueError, TypeError) as error:
+    except (SafetensorError, OSError, ValueError, TypeError, RecursionError) as error:
         raise StoreError(f"{path} cannot be read: {error}") from error
     if not isinstance(note, dict):
         raise StoreError(f"{path} cannot be read: its note is not one of recombine.")

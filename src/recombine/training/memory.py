@@ -124,6 +124,13 @@ def fitting_stack_size(stack_size: int, need: MemoryNeed | None, free: int | Non
     return max(1, int(stack_size * SHARE * free / need.working))
 
 
+def weights_do_not_fit(config: RunConfig, weights: int, free: int) -> NotEnoughMemory:
+    """The error for a run whose weights alone take more memory than is available."""
+    fix = "a smaller model, such as a smaller model.width or model.depth"
+    what = f"Run {config.run_id} does not fit into memory: its weights take {format_bytes(weights)}"
+    return NotEnoughMemory(f"{what}, and {format_bytes(free)} are available.", fix=fix)
+
+
 def does_not_fit(config: RunConfig, need: MemoryNeed | None, free: int | None) -> NotEnoughMemory:
     """The error for a run that does not fit alone: what it needs, what is available, and what would fit."""
     what = f"Run {config.run_id} does not fit into memory"

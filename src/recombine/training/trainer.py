@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from recombine import interrupts
 from recombine.errors import RecombineError, StoreError
 from recombine.models.base import Network
 from recombine.objectives.base import TrainState
@@ -21,7 +23,7 @@ from recombine.training.compiling import compile_notice, use_compile_cache
 from recombine.training.config import RunConfig
 from recombine.training.memory import NotEnoughMemory
 from recombine.training.outcome import Outcome
-from recombine.training.prepare import LoadParent, Setting, check_line, no_parent
+from recombine.training.prepare import LoadParent, Setting, check_line, network_shapes, no_parent
 from recombine.training.program import (
     Compiler,
     Evaluation,
@@ -119,6 +121,9 @@ class Trainer:
         self.progress.started(len(configs), sum(config.recipe.steps for config in configs))
         left_out: list[NotEnoughMemory] = []
         for program, bucket in buckets(configs, stack_size, self.devices):
+            if too_large := self._weights_too_large(bucket):
+                left_out += too_large
+                continue
             waiting = {config.run_id: config for config in bucket}
             while waiting:
                 chosen = list(waiting.values())[: program.stack_size]
@@ -136,6 +141,16 @@ class Trainer:
             others = f" {len(left_out) - 1} other runs do not fit either; the rest was trained."
             first = left_out[0]
             raise NotEnoughMemory(first.message + (others if len(left_out) > 1 else ""), fix=first.fix)
+
+    def _weights_too_large(self, bucket: Sequence[RunConfig]) -> list[NotEnoughMemory]:
+        """The errors of a bucket whose weights alone do not fit: nothing is drawn or compiled then. Otherwise empty."""
+        first, free = bucket[0], memory.available_memory()
+        shapes = network_shapes(first.model, first.encoding, first.space, first.family)
+        arrays = [leaf for leaf in jax.tree.leaves(shapes) if hasattr(leaf, "dtype")]
+        weights = sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in arrays)
+        if free is None or weights <= free:
+            return []
+        return [memory.weights_do_not_fit(config, weights, free) for config in bucket]
 
     def _stacks(self, program: Program, configs: Sequence[RunConfig]) -> Iterator[Outcome]:
         """Train one stack of runs. Only their weights are in memory."""
@@ -186,6 +201,7 @@ class Trainer:
         state = program.place(stack([run.state for run in fill]))
         advance = None
         if any(run.going for run in runs):  # Networks that are not trained need no program.
+            interrupts.check()
             before = self.compiler.seconds
             self.progress.compiling(runs[0].config)
             none_active = program.place(stack([jnp.zeros((), bool)] * len(fill)))
@@ -195,29 +211,48 @@ class Trainer:
         for run in runs:
             if run.going and run.stacks[-1:] != [program.stack_size]:
                 run.stacks.append(program.stack_size)
-        saved = time.monotonic()
-        while advance is not None and any(run.going for run in runs):
-            begin = time.perf_counter()
-            active = [run.going for run in runs]
-            filled = stack([jnp.asarray(going) for going in active + [False] * (len(fill) - len(runs))])
-            state, evaluation = advance(state, run_arrays, program.place(filled))
-            evaluation = jax.tree.map(np.asarray, evaluation)
-            share = (time.perf_counter() - begin) / sum(active)
-            for index, run in enumerate(runs):
-                if active[index]:
-                    run.seconds += share
-                    evaluation_of_run = (
-                        evaluation if len(fill) == 1 else Evaluation(*(values[index] for values in evaluation))
-                    )
-                    steps = self._record(run, evaluation_of_run)
-                    self.progress.stepped(steps, run.config, run.curves[-1])
-            if time.monotonic() - saved > CHECKPOINT_SECONDS:
-                self._save(runs, state, program.stack_size)
-                saved = time.monotonic()
+        interrupts.check()
+        if advance is not None:
+            state = self._advance(program, runs, state, lambda now, active: advance(now, run_arrays, active))
         for index, run in enumerate(runs):
             outcome = self._finish(run, unstack(state.network, index, program.stack_size), program.stack_size)
             self.progress.finished(outcome)
             yield outcome
+
+    def _advance(
+        self,
+        program: Program,
+        runs: list[_Run],
+        state: TrainState,
+        chunk: Callable[[TrainState, Any], tuple[TrainState, Evaluation]],
+    ) -> TrainState:
+        """Train a stack chunk by chunk until all of its runs ended. An interrupt ends it after a checkpoint."""
+        saved = time.monotonic()
+        with interrupts.deferred():
+            while any(run.going for run in runs):
+                begin = time.perf_counter()
+                active = [run.going for run in runs]
+                filled = stack([jnp.asarray(going) for going in active + [False] * (program.stack_size - len(runs))])
+                state, evaluation = chunk(state, program.place(filled))
+                evaluation = jax.tree.map(np.asarray, evaluation)
+                share = (time.perf_counter() - begin) / sum(active)
+                for index, run in enumerate(runs):
+                    if active[index]:
+                        run.seconds += share
+                        own = (
+                            evaluation if program.stack_size == 1 else Evaluation(*(part[index] for part in evaluation))
+                        )
+                        steps = self._record(run, own)
+                        self.progress.stepped(steps, run.config, run.curves[-1])
+                ending = interrupts.requested() and any(run.going for run in runs)
+                if ending or time.monotonic() - saved > CHECKPOINT_SECONDS:
+                    self._save(runs, state, program.stack_size)
+                    saved = time.monotonic()
+                if ending:
+                    break
+        if any(run.going for run in runs):
+            interrupts.check()
+        return state
 
     def _check_memory(self, program: Program, config: RunConfig, advance: Callable[..., Any]) -> None:
         """Compare the memory that the program needs with what is available."""

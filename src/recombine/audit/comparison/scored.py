@@ -102,6 +102,8 @@ def _document(path: Path) -> dict[str, Any] | None:
         return None
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise BadInput(f"{path.name} is nested too deeply.", fix=AGAIN) from None
     except ValueError as error:
         with path.open("rb") as file:
             begins = file.read(2)

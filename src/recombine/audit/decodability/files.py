@@ -126,7 +126,7 @@ def _names(path: Path) -> list[str]:
                 return [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
         with safe_open(path, framework="numpy") as file:
             return list(file.keys())
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, SafetensorError) as error:
+    except (OSError, ValueError, KeyError, NotImplementedError, zipfile.BadZipFile, SafetensorError) as error:
         raise BadInput(
             f"{path.name} cannot be read: {str(error)[:120]}", fix="check that it was written completely"
         ) from None
@@ -137,7 +137,8 @@ def _array(path: Path, name: str) -> np.ndarray:
     import ml_dtypes  # noqa: F401 (without it, NumPy does not know bfloat16)
     from safetensors import SafetensorError, safe_open
 
-    broken = (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, NotImplementedError)
+    # RuntimeError: the file is encrypted.
+    broken = (OSError, ValueError, KeyError, EOFError, TypeError, AttributeError, RuntimeError)
     try:
         if path.suffix.lower() == ".npz":
             with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as stream:

@@ -22,6 +22,9 @@ from recombine.errors import BadInput
 MOST = 5_000_000
 """The most combinations that a table may have."""
 
+LARGEST = 1e150
+"""The square of a larger score is not a number any more."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Columns:
@@ -93,11 +96,17 @@ class Query:
         if where is None:
             return
         try:
+            described = f"DESCRIBE SELECT (\n{where}\n) AS kept FROM ({self._named()})"
+            ((_, kind, *_),) = self.table.connection.execute(described).fetchall()
             self.table.connection.execute(f"SELECT 1 FROM ({self._kept()}) LIMIT 0").fetchall()
         except duckdb.Error as error:
             if self.as_text or not isinstance(error, duckdb.ConversionException):
                 raise bad_filter(where, error, [column.name for column in self.table.columns]) from None
             self._as_text()
+            return
+        if kind not in ("BOOLEAN", '"NULL"'):
+            fix = "compare it with something, such as seed < 3"
+            raise BadInput(f"The filter {where!r} gives a value ({kind}), neither true nor false.", fix=fix)
 
     def _as_text(self) -> None:
         """Treat columns as text in the filter, if they only begin as numbers."""
@@ -107,9 +116,23 @@ class Query:
 
     def _kept(self, numbered: bool = False) -> str:
         """SQL of the rows that the filter keeps: f0.. factors, s0.. scores, w0.. scores as written, p split, k key, r row."""
+        outer = ", ".join(f"{identifier(self._hidden + name)} AS {name}" for name in self._expressions(numbered))
+        query = f"SELECT {outer} FROM ({self._named(numbered)})"
+        return query if self.columns.where is None else f"{query} WHERE (\n{self.columns.where}\n)"
+
+    @property
+    def _hidden(self) -> str:
+        """A beginning that no column's name has."""
+        return "#" * (1 + max(len(column.name) - len(column.name.lstrip("#")) for column in self.table.columns))
+
+    def _named(self, numbered: bool = False) -> str:
+        """SQL of all rows, with the columns that the filter mentions under their own names."""
+        inner = [f"{sql} AS {identifier(self._hidden + name)}" for name, sql in self._expressions(numbered).items()]
+        inner += [f"{sql} AS {identifier(name)}" for name, sql in self.seen.items()]
+        return f"SELECT {', '.join(inner)} FROM {self.table.relation}"
+
+    def _expressions(self, numbered: bool) -> dict[str, str]:
         table, columns = self.table, self.columns
-        # A beginning that no column's name has.
-        hidden = "#" * (1 + max(len(column.name) - len(column.name.lstrip("#")) for column in table.columns))
         expressions = {f"f{n}": table.column(name).text for n, name in enumerate(columns.factor_columns)}
         expressions |= {f"s{n}": table.column(name).score for n, name in enumerate(columns.scores)}
         expressions |= {f"w{n}": table.column(name).text for n, name in enumerate(columns.scores)}
@@ -119,11 +142,7 @@ class Query:
             expressions["k"] = table.column(columns.key).text
         if numbered:
             expressions["r"] = "row_number() OVER () - 1"
-        inner = [f"{sql} AS {identifier(hidden + name)}" for name, sql in expressions.items()]
-        inner += [f"{sql} AS {identifier(name)}" for name, sql in self.seen.items()]
-        outer = ", ".join(f"{identifier(hidden + name)} AS {name}" for name in expressions)
-        query = f"SELECT {outer} FROM (SELECT {', '.join(inner)} FROM {table.relation})"
-        return query if columns.where is None else f"{query} WHERE (\n{columns.where}\n)"
+        return expressions
 
     def groups(self, levels: dict[str, Levels]) -> Groups:
         """Rows put together by the texts of their factors, in one pass."""
@@ -168,6 +187,8 @@ class Query:
             if joined[f"i{n}"].sum():
                 raise self._not_a_number(n)
         mean, variance = (_beside([joined[f"{q}{n}"] for n in scores], len(joined["rows"])) for q in "mq")
+        if (np.abs(mean) > LARGEST).any() or (variance > LARGEST**2).any():
+            raise BadInput(f"The scores of {self.table.title} are too large to average.", fix="rescale them")
         missing = np.array([joined[f"g{n}"].sum() for n in scores], dtype=np.int64)
         binary = tuple(bool(joined[f"b{n}"].all()) for n in scores)
         counts = (joined["codes"], joined["rows"], joined["trained"], joined["n"])
@@ -232,6 +253,12 @@ def _beside(columns: list[np.ndarray], rows: int) -> Float[np.ndarray, "row colu
     return np.stack(columns, axis=1).astype(np.float64) if columns else np.zeros((rows, 0))
 
 
+SLOW = {
+    *("pg_sleep", "sleep_ms", "repeat", "range", "generate_series", "lpad", "rpad"),
+    *("list_resize", "array_resize", "bar", "printf", "format"),
+}
+"""Functions that wait, or that make a value of any size from a short text."""
+
 REFUSED = {"SUBQUERY", "STAR", "WINDOW", "PARAMETER"}
 """Kinds of expressions that reach beyond a row: queries, all columns at once, other rows, parameters."""
 
@@ -246,8 +273,18 @@ def check_filter(where: str) -> None:
     parsed = json.loads(row[0])
     if parsed.get("error"):
         raise bad_filter(where, ValueError(str(parsed.get("error_message", "not SQL"))), ())
+    if slow := sorted(_functions(parsed["statements"]) & SLOW):
+        fix = "compare columns with values: \"kind = 'colors' AND seed < 3\""
+        raise BadInput(f"The filter {where[:200]!r} calls {slow[0]}, which may take any time or memory.", fix=fix)
     if len(parsed["statements"]) != 1 or not _bare(parsed["statements"][0]["node"]):
         raise forbidden_filter(where)
+
+
+def _functions(node: Any) -> set[str]:
+    """The names of all functions in a parsed statement."""
+    inner = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    own = {str(node["function_name"]).lower()} if isinstance(node, dict) and "function_name" in node else set[str]()
+    return own.union(*map(_functions, inner))
 
 
 def _bare(node: dict[str, Any]) -> bool:

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from recombine import _html
+from recombine.design.run import missing_runs
 from recombine.design.sweeps.grid import SweepFile
 from recombine.engines.base import Engine, Sweep
 from recombine.store.provenance import now
-from recombine.store.requests import Request, parents_of, remember
+from recombine.store.requests import Request, parents_of, remember, requests, standing
 from recombine.store.store import Store
 from recombine.training.progress import Progress
 
@@ -45,12 +46,16 @@ class SweepResult:
         return _html.card(f"sweep {self.name}: {len(self.runs)} runs", _html.table(list(self.cells.columns), rows))
 
 
+def _digest(file: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(file, sort_keys=True).encode()).hexdigest()[:8]
+
+
 def request_of(sweep: SweepFile, overrides: Sequence[str] = ()) -> Request:
     """What the store keeps of a sweep: enough to finish it, and to know its cells without it."""
     cells = sweep.cells
     file = sweep.model_dump(mode="json")
     # A try with other settings must not take the place of the sweep itself.
-    suffix = f"-{hashlib.sha256(json.dumps(file, sort_keys=True).encode()).hexdigest()[:8]}" if overrides else ""
+    suffix = f"-{_digest(file)}" if overrides else ""
     return {
         "request": "sweep",
         "name": f"{sweep.name}{suffix}",
@@ -64,16 +69,32 @@ def request_of(sweep: SweepFile, overrides: Sequence[str] = ()) -> Request:
     }
 
 
+def keep_unfinished(store: Store, request: Request) -> None:
+    """Keep what an earlier sweep of this name left unfinished under a name of its own, as the file was edited since."""
+    for old in requests(store, "sweep"):
+        if old["name"] != request["name"] or not isinstance(old.get("file"), dict):
+            continue
+        forgotten = not set(old["runs"]) <= set(request["runs"]) or not set(old["measurements"]) <= set(
+            request["measurements"]
+        )
+        if forgotten and not standing(store, old).complete:
+            kept = f"{request['name']}-{_digest(old['file'])}"
+            remember(store, old | {"name": kept})
+            what = "The sweep file was edited, and what it asked for earlier is not finished"
+            store.report(f"{what}: it is kept as {kept}. `recombine resume {kept}` finishes it.")
+
+
 def run_sweep(
     sweep: SweepFile, store: Store, engine: Engine, progress: Progress | None = None, overrides: Sequence[str] = ()
 ) -> SweepResult:
     """Bring the store to hold the sweep's runs and measurements. `overrides` are those that are in `sweep` already."""
     request = request_of(sweep, overrides)
     labelled = sweep.runs()
+    keep_unfinished(store, request)
     remember(store, request)
     done = engine.run(store, [config for config, _ in labelled], sweep.measurements(), progress)
     runs = runs_table(sweep, store)
-    missing = tuple(run_id for run_id in request["runs"] if store.status(run_id) is None)
+    missing = missing_runs(store, request["runs"])
     return SweepResult(request["name"], done, runs, cells_table(sweep, runs), missing)
 
 

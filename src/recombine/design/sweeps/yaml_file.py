@@ -37,6 +37,38 @@ class _Loader(yaml.SafeLoader):
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", NUMBER, list("-+.0123456789"))
 
 
+OLD_NUMBER = re.compile(r"^[-+]?(0[0-9_]+|[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?)$")
+"""Numbers that YAML 1.1 does not read as they look: 010 is 8, and 1:30 is 90."""
+
+MOST_VALUES, DEEPEST = 1_000_000, 100
+"""Values of a file, with each alias counted as what it stands for, and how deep they may be nested."""
+
+
+def _check_size(node: yaml.Node | None, sizes: dict[int, int], depth: int) -> int:
+    """The number of values below a node. Aliases share nodes, so a short file can stand for any number of values."""
+    if node is None:
+        return 0
+    if isinstance(node, yaml.ScalarNode):
+        number = node.tag.endswith((":int", ":float"))
+        if number and node.style is None and OLD_NUMBER.match(node.value):
+            raise yaml.constructor.ConstructorError(
+                None, None, f"YAML reads {node.value} as another number: write a plain decimal number", node.start_mark
+            )
+        return 1
+    if id(node) in sizes:
+        if not sizes[id(node)]:
+            raise yaml.constructor.ConstructorError(None, None, "an alias stands for itself", node.start_mark)
+        return sizes[id(node)]
+    sizes[id(node)] = 0
+    inner = [part for pair in node.value for part in pair] if isinstance(node, yaml.MappingNode) else node.value
+    size = 1 + sum(_check_size(part, sizes, depth + 1) for part in inner)
+    if size > MOST_VALUES or depth > DEEPEST:
+        many = "the file has too many values, or is nested too deeply"
+        raise yaml.constructor.ConstructorError(None, None, many, node.start_mark)
+    sizes[id(node)] = size
+    return size
+
+
 def read_sweep(path: Path) -> SweepFile:
     """The sweep that a file describes."""
     if not path.exists():
@@ -58,14 +90,19 @@ def parse(text: str, where: str) -> dict[str, Any]:
     """The keys of a sweep file and their values, as they are written."""
     try:
         # Derived from the safe loader: it makes plain values and nothing else.
-        values = _Loader(text).get_single_data()
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        _check_size(node, {}, 0)
+        values = None if node is None else loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise BadInput(
             f"{where}, {line}{error.problem or error}.", fix="mend the YAML: check indentation and colons"
         ) from error
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+    except RecursionError as error:
+        raise BadInput(f"{where} is nested too deeply.", fix="see docs/sweeps.md for an example") from error
+    except (yaml.YAMLError, ValueError) as error:
         raise BadInput(f"{where} is not YAML: {error}.", fix="see docs/sweeps.md for an example") from error
     if not isinstance(values, dict):
         raise BadInput(

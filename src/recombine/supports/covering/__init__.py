@@ -19,7 +19,7 @@ from recombine.errors import BadInput
 from recombine.spaces import ProductSpace, Space, SubsetSpace
 from recombine.spaces.rows import Rows, RowSet
 from recombine.spaces.subspace import WITH_SUBSPACES
-from recombine.supports.covering.builder import Builder
+from recombine.supports.covering.builder import Builder, require_few_entries
 from recombine.supports.covering.constraints import Forbidden, Rules, Unsatisfiable
 from recombine.supports.covering.feasible import coverable
 from recombine.supports.covering.repair import Repair
@@ -89,6 +89,7 @@ def cover(
     if not isinstance(space, WITH_SUBSPACES):
         raise BadInput(f"A covering design is not defined for a space of kind {space.kind!r}.")
     space._require_strength(strength)
+    require_few_entries(space, strength)
     if number is not None and number < 0:
         raise BadInput(f"number={number}: a design cannot have fewer than 0 combinations.")
     history = np.empty((0, space.slots), np.int32) if already is None else checked_rows(space, already)

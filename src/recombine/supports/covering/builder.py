@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from jaxtyping import Bool, Float32, Int
 
+from recombine.errors import BadInput
 from recombine.spaces import ProductSpace, Space
+from recombine.spaces.base import in_words
 from recombine.spaces.rows import Rows
 from recombine.supports.covering.constraints import IN, OPEN, OUT, Rules
 from recombine.supports.covering.tally import Tally, choices
+
+MOST_ENTRIES = 2**29
+"""The most numbers that are compared to exchange one module of a row; 2 GB."""
 
 LEAST = 1e-4
 """The smallest improvement that counts, in units of a tally's smallest worth. Less may be rounding."""
 
 IMPROVED = 8
 """The number of best rows that are improved after they are built (one for sets, where it takes longer)."""
+
+
+def require_few_entries(space: Space, strength: int) -> None:
+    """Raise BadInput if exchanging one module of a row would compare too many numbers."""
+    entries = space.slots * math.comb(space.slots - 1, strength - 1) * (space.width + 1)
+    if not isinstance(space, ProductSpace) and entries > MOST_ENTRIES:
+        raise BadInput(
+            f"Choosing up to {space.slots} of {space.width} modules compares {in_words(entries)} numbers for each exchange, "
+            f"more than the limit of {in_words(MOST_ENTRIES)}.",
+            fix="combine fewer modules at a time",
+        )
 
 
 class Builder:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int, Int8
 
+from recombine import interrupts
 from recombine.errors import BadInput
 from recombine.spaces import ProductSpace, Space, SubsetSpace
 from recombine.spaces.rows import Rows
@@ -18,6 +19,9 @@ OPEN, IN, OUT = 0, 1, 2
 
 BLOCK = 2**22
 """The number of conditions checked at a time, which bounds the memory of long lists of rows."""
+
+SOLVER_SECONDS = 20.0
+"""The most time in which the solver looks for one combination."""
 
 EXPLAINED = 100
 """Up to this number, contradictory constraints are reduced to a minimal set before they are named."""
@@ -163,7 +167,11 @@ class Rules:
             limits.append(limit(matrix, -np.inf, most))
         lower = np.zeros(space.width)
         lower[list(fixed)] = 1
-        solution = milp(np.zeros(space.width), integrality=1, bounds=bounds(lower, 1), constraints=limits)
+        interrupts.check()
+        options = {"time_limit": SOLVER_SECONDS}
+        solution = milp(
+            np.zeros(space.width), integrality=1, bounds=bounds(lower, 1), constraints=limits, options=options
+        )
         if solution.status == 2:
             return None
         if solution.x is None:
@@ -185,8 +193,11 @@ class Rules:
             for name in list(kept):
                 fewer = {other: numbers for other, numbers in kept.items() if other != name}
                 still = {number for numbers in fewer.values() for number in numbers}
-                if self.witness(without=[n for n in range(len(self.forbidden)) if n not in still]) is None:
-                    kept = fewer
+                try:
+                    if self.witness(without=[n for n in range(len(self.forbidden)) if n not in still]) is None:
+                        kept = fewer
+                except BadInput:
+                    break  # It cannot be decided in time, so all that is left is named.
         named = "; ".join(list(kept)[:10]) + (f"; and {len(kept) - 10} more" if len(kept) > 10 else "")
         raise Unsatisfiable(
             f"No combination of {self.space.title} satisfies all constraints. These contradict each other: {named}.",

@@ -163,7 +163,7 @@ def _score(
     if not scored.any():
         raise BadInput(f"No combination has the score {name!r}.", fix="name a column that has numbers")
     say(f"{name}: trained and held-out combinations")
-    overall = mean_score(cells.mean[scored, index], binary=cells.binary[index])
+    overall = mean_score(cells.mean[scored, index], binary=cells.binary[index], ends=cells.scale(index).ends)
     gap = gap_finding(cells, index)
     stage = f"{name}: parts or combination"
     say(stage)
@@ -185,11 +185,11 @@ def _score(
 
 def _lowest(cells: Cells, index: int) -> tuple[Lowest, ...]:
     """The combinations with the lowest scores; among equal ones those with most rows. The best score is left out."""
-    values = np.where(cells.evaluated, cells.mean[:, index], np.nan)
+    values = np.where(cells.evaluated, cells.upright(index), np.nan)
     order = np.lexsort((-cells.count, values))[:LOWEST]  # NaN comes last.
     best = float(np.nanmax(values))
     return tuple(
-        Lowest(cells.name(cell), float(values[cell]), int(cells.count[cell]))
+        Lowest(cells.name(cell), float(cells.mean[cell, index]), int(cells.count[cell]))
         for cell in order.tolist()
         if values[cell] < best
     )

@@ -27,7 +27,7 @@ PartCounts = Int[np.ndarray, " constituent"]
 
 @dataclasses.dataclass(frozen=True)
 class Unmet:
-    """Evaluated pairs that never met in training, lowest score first."""
+    """Evaluated pairs that never met in training, worst score first."""
 
     pairs: Int[np.ndarray, "pair 2"]
     """The two atoms of each pair."""
@@ -58,12 +58,12 @@ def support_finding(cells: Cells) -> SupportFinding | None:
 
 
 def unseen_parts(cells: Cells) -> Int[np.ndarray, " n"]:
-    """Constituents that were evaluated but never trained on in any slot; lowest mean of the first score first."""
+    """Constituents that were evaluated but never trained on in any slot; worst mean of the first score first."""
     assert cells.trained is not None
     seen, asked = _parts_in(cells, cells.trained), _parts_in(cells, cells.evaluated)
     unseen = np.nonzero(asked & ~seen)[0]
     scores = part_scores(cells, 0, cells.evaluated)[0][unseen]
-    return unseen[np.lexsort((unseen, scores))]
+    return unseen[np.lexsort((unseen, cells.scale(0).sign * scores))]
 
 
 def part_scores(cells: Cells, score: int, chosen: Chosen) -> tuple[PartScores, PartCounts]:
@@ -89,7 +89,7 @@ def unmet_pairs(cells: Cells, atoms: Atoms | None = None, score: int = 0) -> Unm
     met = atoms.interactions(cells.trained, 2)
     lacking = np.setdiff1d(atoms.interactions(cells.evaluated, 2), met, assume_unique=True)
     mean, count = atoms.scored(cells.evaluated, lacking, cells.mean[:, score])
-    order = np.lexsort((lacking, mean))  # NaN comes last.
+    order = np.lexsort((lacking, cells.scale(score).sign * mean))  # NaN comes last.
     return Unmet(atoms.members(lacking)[order], mean[order], count[order])
 
 
@@ -206,7 +206,7 @@ def _pair_sentences(cells: Cells, atoms: Atoms, finding: SupportFinding, unmet: 
         for (a, b), score in zip(unmet.pairs[:3].tolist(), unmet.score[:3].tolist(), strict=True)
     ]
     pairs = counted(finding.unmet_count, "evaluated pair")
-    first = "Lowest scores" if finding.unmet_count > len(worst) else "Scores"
+    first = "Worst scores" if finding.unmet_count > len(worst) else "Scores"
     return [f"{pairs} never met in training ({share}). {first}: {', '.join(worst)}."]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from recombine._html import card, listing, paragraph, table
+from recombine.audit.scales import UNKNOWN, Scale
 from recombine.audit.wording import counted, estimate, large, shown
 from recombine.stats.intervals import Interval
 
@@ -145,6 +146,54 @@ class PartsFinding:
 
 
 @dataclasses.dataclass(frozen=True)
+class FactorEffect:
+    """How much a factor, a pair of factors or a trend changes the score, in points of the score; above 0 is better."""
+
+    name: str
+    """colour, or colour x shape."""
+    kind: Literal["factor", "pair", "trend"]
+    freedom: int
+    """Degrees of freedom."""
+    contrast: str
+    """What is compared, if it is one difference: `blue minus red`; empty if `size` is a standard deviation."""
+    size: Interval
+    """The difference, or the standard deviation of the effects over combinations."""
+    p: float
+    """Of no effect."""
+    worse: tuple[Deviation, ...] = ()
+    """Pairs of values that score worse than their values predict, at a false-discovery rate of .1."""
+    better: tuple[Deviation, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class EffectsFinding:
+    """Which factors matter and which interact."""
+
+    effects: tuple[FactorEffect, ...] = ()
+    """Factors in the order of the table, then trends, then pairs of factors, the most certain first."""
+    note: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Slice:
+    """Combinations that share one value or two, with their mean score."""
+
+    name: str
+    """colour=red, or colour=red + shape=cube."""
+    combinations: int
+    rows: int
+    mean: float
+    score: Interval | None
+    """The mean with its interval; None if a single combination allows none."""
+    worse: Interval | None
+    """How much worse than all other combinations; above 0 is worse."""
+    trained: int | None
+    """How many of its combinations were trained on; None if unknown."""
+    certain: bool = False
+    """Whether it is worse than the others even after a correction for the number of slices."""
+
+
+@dataclasses.dataclass(frozen=True)
 class Site:
     """How well a factor can be decoded from one layer."""
 
@@ -207,7 +256,15 @@ class ScoreFinding:
     decodability: DecodabilityFinding | None
     advice: tuple[Advice, ...]
     lowest: tuple[Lowest, ...] = ()
-    """The combinations with the lowest scores, without those that score best."""
+    """The combinations with the worst scores, without those that score best."""
+    slices: tuple[Slice, ...] = ()
+    """The weakest values and pairs of values, the most certain loss first."""
+    values: tuple[Slice, ...] = ()
+    """Every value, factor by factor."""
+    effects: EffectsFinding = EffectsFinding()
+    """Which factors matter and which interact."""
+    scale: Scale = UNKNOWN
+    """What the values of the score mean."""
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

@@ -98,11 +98,10 @@ def parts_or_combination(
 
 
 def _scatters(cells: Cells, score: int, design: Design) -> list[Scatter]:
-    """The plausible links: logit and log for binary scores, otherwise identity, and log for scores between 0 and 1."""
+    """The plausible links: logit and log for binary scores, otherwise identity, and log for scores on a known scale."""
     if cells.binary[score]:
         return [Scatter("logit", True), Scatter("log", True)]
-    mean = cells.mean[design.cells, score]
-    share = bool(((mean > 0) & (mean <= 1)).all())
+    share = cells.scale(score).known and bool((cells.shares(score)[design.cells] > 0).all())
     return [Scatter("identity", False), *([Scatter("log", False)] if share else [])]
 
 
@@ -131,11 +130,14 @@ def _pairs(design: Design, fitted: list[_Fitted], seed: int) -> tuple[Deviations
 def _scores(cells: Cells, score: int, design: Design, scatter: Scatter) -> tuple[Scores, float, int]:
     """The scores to fit (in units of their standard deviation under the identity link), the unit, and the noise's freedom."""
     count = cells.count[design.cells].astype(float)
-    mean: Float[np.ndarray, " cell"] = cells.mean[design.cells, score]
     freedom = int(count.sum()) - len(count)
     if scatter.binary:
-        return Scores(mean[None], count, np.ones(1)), 1.0, freedom
+        return Scores(cells.shares(score)[design.cells][None], count, np.ones(1)), 1.0, freedom
+    mean: Float[np.ndarray, " cell"] = cells.upright(score)[design.cells]
     noise = float(np.nansum(cells.spread[design.cells, score])) / max(freedom, 1)
+    if scatter.link == "log":
+        low, high = cells.scale(score).ends
+        mean, noise = cells.shares(score)[design.cells], noise / (high - low) ** 2
     unit = float(mean.std())
     noise = max(noise, QUIETEST * unit**2)
     if scatter.link == "log":

@@ -52,6 +52,13 @@ class SupportFinding:
     """Set-difference coverage by strength: the share of evaluated t-way interactions that training lacks."""
     sentences: tuple[str, ...]
     """The same in words."""
+    possible_pairs: int = 0
+    """The number of pairs that can exist; `pair_coverage` is a share of these."""
+    single: tuple[str, ...] = ()
+    """Evaluated values with a single trained combination, worst score first."""
+    asked: tuple[tuple[str, str], ...] = ()
+    """Pairs that never occur although both values are common, so that they may be impossible; the first few of them."""
+    asked_count: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,6 +106,11 @@ class Identification:
     """Combinations to collect, as labels."""
     rank: int = 0
     """The rank of the additive design."""
+
+    @classmethod
+    def left_out(cls, reason: str) -> Identification:
+        """The question was not asked."""
+        return cls(0, 0, 0, 0, 0.0, False, (reason,), ())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -233,6 +245,8 @@ class Advice:
     """The numbers behind it."""
     collect: tuple[tuple[str, ...], ...] = ()
     """Combinations to collect, most useful first."""
+    gain: float | None = None
+    """How much the mean score could improve at most; None if the advice is not about a loss."""
 
 
 @dataclasses.dataclass(frozen=True)

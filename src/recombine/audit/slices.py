@@ -13,6 +13,7 @@ from scipy import special
 from recombine.audit.atoms import Atoms, atoms_of
 from recombine.audit.cells import NOTHING, Cells, Chosen
 from recombine.audit.findings import Slice
+from recombine.audit.strata import mean_score
 from recombine.stats.intervals import LEVEL, Interval
 
 FEWEST = 3
@@ -46,8 +47,8 @@ class Sums:
         own = self.total / np.maximum(self.count, 1)
         other = -self.total / rest
         spread = squares / max(number - 1, 1)
-        # One more combination with the spread of all, so that a slice of equal scores is not certain.
-        inside = (np.maximum(self.squares - self.total * own, 0.0) + spread) / np.maximum(self.count, 1)
+        # At least the spread of all scores, so that a slice of a few equal scores is not certain.
+        inside = np.maximum(np.maximum(self.squares - self.total * own, 0.0) / np.maximum(self.count, 1), spread)
         outside = np.maximum(squares - self.squares - rest * other**2, 0.0) / rest
         return other - own, np.sqrt(inside / np.maximum(self.count, 1) + outside / rest)
 
@@ -158,13 +159,9 @@ class _Sliced:
         values = self.cells.mean[inside, self.score]
         count, mean = len(values), float(values.mean())
         half = float(special.stdtrit(max(count, 1), (1 + LEVEL) / 2)) * error
-        low, high = (
-            (-math.inf, math.inf) if self.cells.scale(self.score).low is None else self.cells.scale(self.score).ends
-        )
-        own = Interval(mean, max(mean - half, low), min(mean + half, high), count, LEVEL, "t over combinations")
+        form = {"binary": self.cells.binary[self.score], "ends": self.cells.scale(self.score).ends}
+        own = mean_score(values, **form)
         worse = Interval(loss, loss - half, loss + half, count, LEVEL, "Welch t over combinations")
         trained = None if self.cells.trained is None else int((holds & self.cells.trained).sum())
         name = " + ".join(self.atoms.labels[atom] for atom in members)
-        return Slice(
-            name, count, int(self.cells.count[inside].sum()), mean, own if count > 1 else None, worse, trained, certain
-        )
+        return Slice(name, count, int(self.cells.count[inside].sum()), mean, own, worse, trained, certain)

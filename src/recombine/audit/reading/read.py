@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from recombine.audit.cells import Cells, Factor
+from recombine.audit.possible import read_possible, with_possible
 from recombine.audit.reading.combining import about_training, cells_of, missing_factors, missing_scores, shape_notes
 from recombine.audit.reading.levels import Levels
 from recombine.audit.reading.ordered import parse_orderings
@@ -45,7 +46,7 @@ def read_cells(source: Source, **columns: Any) -> Cells:
     Args:
         source: The table: a file (CSV, TSV, Parquet, JSON Lines, Arrow) or a pandas, polars or Arrow frame.
         columns: What the columns hold, as in `audit_table`: `factors`, `roles`, `sets`, `scores`, `where`, `train`,
-            `split`, `key` and `memory`. Scores are a sequence of names.
+            `split`, `scale`, `numeric`, `space`, `key`, `memory`, ... Scores are a sequence of names.
 
     Example:
         ```python
@@ -153,9 +154,15 @@ class _Gathered:
 
 @contextlib.contextmanager
 def _gathered(
-    source: Source, *, train: Source | None = None, memory: int | None = None, **named: Any
+    source: Source,
+    *,
+    train: Source | None = None,
+    memory: int | None = None,
+    space: str | Path | None = None,
+    **named: Any,
 ) -> Iterator[_Gathered]:
     columns = _columns(train=train, **named)
+    possible = None if space is None else read_possible(space)
     levels = {factor.name: Levels() for factor in columns.factors}
     title = title_of(source, "the table")
     with open_table(source, title=title, wanted=columns.wanted, where=columns.where, memory=memory) as table:
@@ -167,6 +174,8 @@ def _gathered(
         notes += more
         cells, codes, cell = cells_of(groups, training, columns, levels, title)
         cells = dataclasses.replace(cells, notes=(*notes, *about_training(cells, groups, cell), *shape_notes(cells)))
+        if possible is not None:
+            cells = with_possible(cells, possible)
         yield _Gathered(cells, query, levels, codes, cell)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from recombine.audit.evidence import LOW
+from recombine.audit.advising.evidence import LOW
 from recombine.audit.findings import Advice, ScoreFinding, Stratum
 from recombine.audit.strata import MET, TRAINED, UNMET
 from recombine.audit.wording import counted, listed

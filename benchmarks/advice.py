@@ -1,0 +1,41 @@
+"""How often the advice of an audit is right, on tables with a known cause. The figures of docs/methods-audit.md."""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import time
+
+from recombine.audit.advising.simulation import CAUSES, Design, outcome, simulated_table
+from recombine.audit.audit import audit_cells
+
+SIZES = {"large": Design(), "small": Design(levels=(6, 6, 2), rows=2)}
+
+
+def main() -> None:
+    """Print one row per cause and size: right, wrong, cannot tell."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tables", type=int, default=100, help="tables for each cause and size")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--size", choices=[*SIZES], action="append")
+    parser.add_argument("--cause", choices=CAUSES, action="append")
+    parser.add_argument("--show", action="store_true", help="print the rules of every table that is not right")
+    given = parser.parse_args()
+    print("| table | cause | right first | wrong first | cannot tell |\n|---|---|---|---|---|")
+    for size in given.size or SIZES:
+        for cause in given.cause or CAUSES:
+            counts: collections.Counter[str] = collections.Counter()
+            begin = time.process_time()
+            for seed in range(given.first, given.first + given.tables):
+                audit = audit_cells(simulated_table(cause, seed, SIZES[size]), seed=seed)
+                rules = [advice.rule for advice in audit.scores[0].advice]
+                counts[outcome(cause, rules)] += 1
+                if given.show and outcome(cause, rules) != "right":
+                    print(size, cause, seed, outcome(cause, rules), rules, flush=True)
+            shares = " | ".join(f"{counts[name] / given.tables:.2f}" for name in ("right", "wrong", "cannot tell"))
+            seconds = (time.process_time() - begin) / given.tables
+            print(f"| {size} | {cause} | {shares} | <!-- {seconds:.2f} s a table -->", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -6,8 +6,9 @@ import argparse
 import collections
 import time
 
-from recombine.audit.advising.simulation import CAUSES, Design, outcome, simulated_table
-from recombine.audit.audit import audit_cells
+from threadpoolctl import threadpool_limits
+
+from recombine.audit.advising.simulation import CAUSES, Design, advice_of, outcome, simulated_table
 
 SIZES = {"large": Design(), "small": Design(levels=(6, 6, 2), rows=2)}
 
@@ -17,18 +18,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=100, help="tables for each cause and size")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--draws", type=int, default=39, help="simulated tables of the test for interactions")
     parser.add_argument("--size", choices=[*SIZES], action="append")
     parser.add_argument("--cause", choices=CAUSES, action="append")
+    parser.add_argument("--blas-threads", type=int, default=1, help="threads of the linear algebra library")
     parser.add_argument("--show", action="store_true", help="print the rules of every table that is not right")
     given = parser.parse_args()
+    threadpool_limits(given.blas_threads, user_api="blas")
     print("| table | cause | right first | wrong first | cannot tell |\n|---|---|---|---|---|")
     for size in given.size or SIZES:
         for cause in given.cause or CAUSES:
             counts: collections.Counter[str] = collections.Counter()
             begin = time.process_time()
             for seed in range(given.first, given.first + given.tables):
-                audit = audit_cells(simulated_table(cause, seed, SIZES[size]), seed=seed)
-                rules = [advice.rule for advice in audit.scores[0].advice]
+                rules = advice_of(simulated_table(cause, seed, SIZES[size]), draws=given.draws, seed=seed)
                 counts[outcome(cause, rules)] += 1
                 if given.show and outcome(cause, rules) != "right":
                     print(size, cause, seed, outcome(cause, rules), rules, flush=True)

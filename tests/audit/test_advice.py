@@ -163,7 +163,7 @@ def test_cannot_tell_hands_on_what_to_collect(make_cells):
 
 def test_hard_combinations(make_cells):
     deviation = Deviation("f0=1 + f1=2", Interval(-1, -2, -0.5, 30, 0.95, "shrunken"), 0.01, "logit")
-    fit = Fit("logit", {}, Interval(1, 0.5, 2, 30, 0.95, "bootstrap"), 0.001, 0.4, "")
+    fit = Fit("logit", {}, Interval(1, 0.5, 2, 30, 0.95, "bootstrap"), 0.001, "")
     parts = dataclasses.replace(IDENTIFIED, interaction=True, hardest_pairs=(deviation,), fits=(fit,))
     hard = [0.3 if (a, b) == (1, 2) else 0.8 for a, b, _ in ROWS]
     said = say(make_cells(ROWS, scored(hard)), parts)
@@ -184,7 +184,7 @@ def test_a_score_without_a_scale_is_only_compared(make_cells):
     said = say(make_cells(ROWS, 100 * scored([0.1 if b == 2 else 0.9 for _, b, _ in ROWS]), trained=trained))
     assert set(said) == {"part-not-learned", "composes", "no-scale"}
     said = say(make_cells(ROWS, 100 * scored(np.full(len(ROWS), 0.1)), trained=trained))
-    assert set(said) <= {"composes", "no-scale"}, "low everywhere needs a scale"
+    assert set(said) <= {"composes", "undecided", "no-scale"}, "low everywhere needs a scale"
 
 
 def test_sets_and_roles_can_be_planned_for(make_cells):

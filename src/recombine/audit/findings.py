@@ -123,8 +123,6 @@ class Fit:
     combination_variance: Interval
     p: float
     """Of no combination variance, by parametric bootstrap."""
-    share: float
-    """The combination variance as a share of the variance between combinations."""
     method: str
 
 
@@ -155,6 +153,8 @@ class PartsFinding:
     """Pairs that score better than their values predict: possibly memorised."""
     notes: tuple[str, ...] = ()
     """Limits of the answer: a part of the table, or few degrees of freedom."""
+    easiest_parts: tuple[Deviation, ...] = ()
+    """Values that score better than the average of their factor; of two values only the harder one is named."""
 
 
 @dataclasses.dataclass(frozen=True)

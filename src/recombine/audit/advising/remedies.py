@@ -49,8 +49,9 @@ def part_not_learned(evidence: Evidence) -> Said | None:
 def weak_part(evidence: Evidence) -> Said | None:
     """A value scores clearly worse than the others of its factor, but not below LOW."""
     weak = [value for value in evidence.weak if not _not_learned(evidence, value)]
-    if not weak or _low_everywhere(evidence):
-        return None
+    levels = evidence.levels(evidence.overall)
+    if not weak or (evidence.absolute and levels is not None and levels[2] < LOW):
+        return None  # If everything is low, no value stands out.
     it = "it" if len(weak) == 1 else "them"
     where = ", also in trained combinations" if evidence.cells.trained is not None else ""
     return Said(

@@ -9,8 +9,13 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from recombine.audit.advising.advise import advise
+from recombine.audit.advising.evidence import Evidence
 from recombine.audit.cells import Cells, Factor
+from recombine.audit.coverage import support_finding
+from recombine.audit.crossed.parts import parts_or_combination
 from recombine.audit.scales import SHARE
+from recombine.audit.strata import gap_finding, mean_score
 
 Cause = Literal["holes", "hard values", "hard pairs", "small model", "confounded", "none"]
 CAUSES: tuple[Cause, ...] = ("holes", "hard values", "hard pairs", "small model", "confounded", "none")
@@ -148,6 +153,21 @@ def _cells(
         trained[kept],
         scales=(SHARE,),
     )
+
+
+def advice_of(cells: Cells, *, draws: int = 39, seed: int = 0) -> list[str]:
+    """The rules that an audit of the first score gives, most useful first.
+
+    Args:
+        cells: The combinations.
+        draws: The simulated tables of the test for interactions; an audit draws 199, which costs five times as much.
+        seed: The seed of those.
+    """
+    scored = cells.evaluated
+    gap, parts = gap_finding(cells, 0), parts_or_combination(cells, 0, seed=seed, draws=draws)
+    overall = mean_score(cells.mean[scored, 0], binary=cells.binary[0], ends=cells.scale(0).ends)
+    evidence = Evidence(cells, 0, support_finding(cells), gap, parts, overall, seed)
+    return [advice.rule for advice in advise(evidence)]
 
 
 def outcome(cause: Cause, rules: list[str]) -> Outcome:

@@ -14,7 +14,7 @@ from recombine.audit.atoms import atoms_of
 from recombine.audit.cells import Cells
 from recombine.audit.findings import DecodabilityFinding, Deviation, PartsFinding, ScoreFinding, Stratum
 from recombine.audit.strata import TRAINED as TRAINED_STRATUM, stratum_of
-from recombine.audit.wording import counted, percent
+from recombine.audit.wording import counted
 from recombine.figures.audit.combination_map import Combinations, audit_map_info
 from recombine.figures.audit.combination_map_drawing import draw_audit_map
 from recombine.figures.audit.intervals import IntervalRow, draw_intervals, intervals_info
@@ -192,12 +192,12 @@ def _fits(parts: PartsFinding) -> Table:
     """The fit under each link."""
     places = list(dict.fromkeys(place for fit in parts.fits for place in fit.part_variance))
     columns = ["scores are additive in", *(f"variance of {place}" for place in places)]
-    columns += ["variance of combinations", "share of combinations", "p (no interaction)"]
+    columns += ["variance of combinations", "p (no interaction)"]
     rows = []
     for fit in parts.fits:
         variances = [number(fit.part_variance.get(place), 3) for place in places]
         whole = with_ends(fit.combination_variance, digits=3)
-        rows.append([LINKS[fit.link], *variances, whole, percent(fit.share), p_in_words(fit.p)])
+        rows.append([LINKS[fit.link], *variances, whole, p_in_words(fit.p)])
     note = (
         "Scores that are additive in log odds are not additive in logarithms, and the reverse. So the audit says that "
         "combinations matter only if every link shows it."

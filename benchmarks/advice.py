@@ -31,10 +31,10 @@ def main() -> None:
             counts: collections.Counter[str] = collections.Counter()
             begin = time.process_time()
             for seed in range(given.first, given.first + given.tables):
-                rules = advice_of(simulated_table(cause, seed, SIZES[size]), draws=given.draws, seed=seed)
-                counts[outcome(cause, rules)] += 1
-                if given.show and outcome(cause, rules) != "right":
-                    print(size, cause, seed, outcome(cause, rules), rules, flush=True)
+                advice = advice_of(simulated_table(cause, seed, SIZES[size]), draws=given.draws, seed=seed)
+                counts[outcome(cause, advice)] += 1
+                if given.show and outcome(cause, advice) != "right":
+                    print(size, cause, seed, outcome(cause, advice), [each.rule for each in advice], flush=True)
             shares = " | ".join(f"{counts[name] / given.tables:.2f}" for name in ("right", "wrong", "cannot tell"))
             seconds = (time.process_time() - begin) / given.tables
             print(f"| {size} | {cause} | {shares} | <!-- {seconds:.2f} s a table -->", flush=True)

@@ -41,7 +41,9 @@ def composes(evidence: Evidence) -> Said | None:
     if trained is None or (evidence.absolute and evidence.level(trained.estimate) < LOW):
         return None
     gap, where = evidence.held_out_gap, "held-out combinations"
-    if gap.best is None or gap.best.high >= evidence.margin:
+    # Values that hardly occur without unmet pairs tell nothing once they are held constant.
+    tied = evidence.tied_gap is not None and evidence.tied_gap.high >= evidence.margin
+    if tied or gap.best is None or gap.best.high >= evidence.margin:
         gap, where = evidence.met_gap, "held-out combinations whose pairs all met in training"
     if gap.best is None or gap.best.high >= evidence.margin:
         return None

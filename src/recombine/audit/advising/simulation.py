@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from recombine.audit.advising.evidence import Evidence
 from recombine.audit.cells import Cells, Factor
 from recombine.audit.coverage import support_finding
 from recombine.audit.crossed.parts import parts_or_combination
+from recombine.audit.findings import Advice
 from recombine.audit.scales import SHARE
 from recombine.audit.strata import gap_finding, mean_score
 
@@ -61,7 +63,7 @@ def simulated_table(cause: Cause, seed: int, design: Design = Design()) -> Cells
     rng = np.random.default_rng([seed, CAUSES.index(cause)])
     rows = np.array(list(itertools.product(*(range(levels) for levels in design.levels))))
     hole = _holes(rng, rows, design)
-    trained = (rng.random(len(rows)) < design.trained) & ~hole
+    trained = _with_all_values((rng.random(len(rows)) < design.trained) & ~hole, rows, ~hole)
     base, fail = rng.uniform(0.85, 0.95), rng.uniform(0.25, 0.5)
     # In log odds, so that no probability leaves its range.
     easy = np.log(base / (1 - base)) + sum(
@@ -92,9 +94,21 @@ def simulated_table(cause: Cause, seed: int, design: Design = Design()) -> Cells
         trained = np.where(
             tied, ~np.isin(rows[:, 1], np.arange(design.levels[1] // 2 + 1)) & (rng.random(len(rows)) < 0.5), trained
         )
+        trained = _with_all_values(trained, rows, ~hole)
         scored = ~tied | hole
         chance = np.where(tied & ~trained, fail, chance)
     return _cells(rng, rows, trained, scored, chance, design)
+
+
+def _with_all_values(
+    trained: Bool[np.ndarray, " n"], rows: Int[np.ndarray, "n slot"], allowed: Bool[np.ndarray, " n"]
+) -> Bool[np.ndarray, " n"]:
+    """Train on one more combination for each value that is never trained on."""
+    trained = trained.copy()
+    for slot in range(rows.shape[1]):
+        for value in np.setdiff1d(rows[:, slot], rows[trained, slot]):
+            trained[np.flatnonzero(allowed & (rows[:, slot] == value))[0]] = True
+    return trained
 
 
 def _holes(rng: np.random.Generator, rows: Int[np.ndarray, "n slot"], design: Design) -> Bool[np.ndarray, " n"]:
@@ -155,8 +169,8 @@ def _cells(
     )
 
 
-def advice_of(cells: Cells, *, draws: int = 39, seed: int = 0) -> list[str]:
-    """The rules that an audit of the first score gives, most useful first.
+def advice_of(cells: Cells, *, draws: int = 39, seed: int = 0) -> tuple[Advice, ...]:
+    """The advice of an audit of the first score, most useful first.
 
     Args:
         cells: The combinations.
@@ -166,18 +180,24 @@ def advice_of(cells: Cells, *, draws: int = 39, seed: int = 0) -> list[str]:
     scored = cells.evaluated
     gap, parts = gap_finding(cells, 0), parts_or_combination(cells, 0, seed=seed, draws=draws)
     overall = mean_score(cells.mean[scored, 0], binary=cells.binary[0], ends=cells.scale(0).ends)
-    evidence = Evidence(cells, 0, support_finding(cells), gap, parts, overall, seed)
-    return [advice.rule for advice in advise(evidence)]
+    return advise(Evidence(cells, 0, support_finding(cells), gap, parts, overall, seed))
 
 
-def outcome(cause: Cause, rules: list[str]) -> Outcome:
+def outcome(cause: Cause, advice: Sequence[Advice]) -> Outcome:
     """Whether the first remedy that was advised is the right one.
 
-    Without any remedy, `composes` and `solved` are right where nothing is wrong; otherwise the table cannot tell.
+    Without a remedy, the table cannot tell. It is wrong to say that the model recombines all held-out combinations where
+    it does not, or that there is nothing to fix. Where values are hard, it is not wrong but undecided to say that they
+    cannot be told apart from unmet pairs.
     """
-    first = next((rule for rule in rules if rule in ALL_REMEDIES), None)
+    first = next((each.rule for each in advice if each.rule in ALL_REMEDIES), None)
+    everywhere = any(each.rule == "composes" and "whose pairs all met" not in each.sentence for each in advice)
+    solved = any(each.rule == "solved" for each in advice)
     if cause == "none":
-        return "wrong" if first is not None else "right" if {"composes", "solved"} & {*rules} else "cannot tell"
+        composes = any(each.rule == "composes" for each in advice)
+        return "wrong" if first is not None else "right" if composes or solved else "cannot tell"
     if first is None:
-        return "wrong" if "solved" in rules or "composes" in rules else "cannot tell"
+        return "wrong" if solved or (everywhere and cause not in ("hard values", "hard pairs")) else "cannot tell"
+    if cause == "hard values" and first == "collect-pairs-or-values":
+        return "cannot tell"
     return "right" if first in RIGHT[cause] else "wrong"

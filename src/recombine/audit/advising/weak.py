@@ -18,7 +18,7 @@ from recombine.stats import benjamini_hochberg
 
 FEWEST = 3
 """A value in fewer combinations than this is not tested."""
-RATE = 0.1
+RATE = 0.02
 """The false-discovery rate at which values are named."""
 WEAK = 0.15
 """A value is named if it loses at least this share of the scale."""
@@ -59,7 +59,7 @@ def weak_values(cells: Cells, score: int, span: float, pairs: Sequence[str] = ()
     """Values that score clearly worse than the others, the largest loss over all combinations first.
 
     Only combinations count whose values and pairs all occur in training: there, nothing is missing. One-sided t tests
-    with the other values and the stratum held constant, at a false-discovery rate of .1. The loss must be at least .15
+    with the other values and the stratum held constant, at a false-discovery rate of .02. The loss must be at least .15
     of the scale, spread over the value's partners (otherwise it belongs to pairs), and half as large in trained
     combinations alone. Combinations with one of the hard `pairs` are left out, unless three of those share a value.
     """

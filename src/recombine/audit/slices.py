@@ -77,7 +77,7 @@ def weakest_slices(cells: Cells, score: int) -> tuple[Slice, ...]:
             table.tested += len(pairs)
     count, loss, error = (np.concatenate(each) for each in (counts, losses, errors))
     slices = np.concatenate(members)
-    corrected = special.stdtrit(np.maximum(count, 1), 1 - (1 - LEVEL) / 2 / max(table.tested, 1))
+    corrected = special.stdtrit(table.freedom, 1 - (1 - LEVEL) / 2 / max(table.tested, 1))
     low = np.where((count >= FEWEST) & (loss > 0), loss - corrected * error, -np.inf)
     order = np.argsort(-low, kind="stable")[:SHOWN]
     order = order[np.isfinite(low[order])]
@@ -128,6 +128,11 @@ class _Sliced:
     def everything(self) -> tuple[int, float]:
         return len(self.values), float(self.values @ self.values)
 
+    @property
+    def freedom(self) -> int:
+        """The degrees of freedom of the spread of all scores."""
+        return max(len(self.values) - 2, 1)
+
     def members(self) -> tuple[Int[np.ndarray, " m"], Int[np.ndarray, " m"]]:
         """The atoms of the scored combinations, and the index of the combination of each."""
         rows = self.atoms.rows[self.cell]
@@ -158,10 +163,12 @@ class _Sliced:
         inside = self.cell[holds[self.cell]]
         values = self.cells.mean[inside, self.score]
         count, mean = len(values), float(values.mean())
-        half = float(special.stdtrit(max(count, 1), (1 + LEVEL) / 2)) * error
+        half = float(special.stdtrit(self.freedom, (1 + LEVEL) / 2)) * error
         form = {"binary": self.cells.binary[self.score], "ends": self.cells.scale(self.score).ends}
         own = mean_score(values, **form)
-        worse = Interval(loss, loss - half, loss + half, count, LEVEL, "Welch t over combinations")
+        worse = Interval(
+            loss, loss - half, loss + half, count, LEVEL, "t over combinations, with at least the spread of all"
+        )
         trained = None if self.cells.trained is None else int((holds & self.cells.trained).sum())
         name = " + ".join(self.atoms.labels[atom] for atom in members)
         return Slice(name, count, int(self.cells.count[inside].sum()), mean, own, worse, trained, certain)

@@ -51,6 +51,11 @@ def estimate(interval: Interval | None) -> str:
     return f"{decimal(interval.estimate)} [{decimal(interval.low)}, {decimal(interval.high)}]"
 
 
+def p_text(p: float) -> str:
+    """A p value with two digits; below 0.001 only that."""
+    return "<0.001" if p < 0.001 else f"{p:.2g}"
+
+
 def large(number: int) -> str:
     """A count; as a power of ten if it is huge."""
     digits = int(number.bit_length() * math.log10(2))

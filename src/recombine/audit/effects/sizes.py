@@ -44,7 +44,9 @@ def spread_size(squares: float, rank: int, noise: Noise, count: int, method: str
         return Interval(estimate, estimate, estimate, count, LEVEL, method), 0.0 if squares > 0 else 1.0
     ratio = squares / rank / variance
     p = 1.0 - _chance(ratio, rank, freedom, 0.0)
-    ends = [_noncentrality(ratio, rank, freedom, chance) for chance in ((1 + LEVEL) / 2, (1 - LEVEL) / 2)]
+    # A ratio below its median without effects is treated like that median, so that luck does not narrow the bound.
+    most = max(ratio, _median(rank, freedom))
+    ends = [_noncentrality(each, rank, freedom, (1 + sign * LEVEL) / 2) for each, sign in ((ratio, 1), (most, -1))]
     low, high = (math.sqrt(end * variance / count) for end in ends)
     return Interval(float(np.clip(estimate, low, high)), low, high, count, LEVEL, method), max(p, 0.0)
 
@@ -67,6 +69,13 @@ def _central(ratio: float, rank: float, freedom: float) -> float:
     if math.isinf(freedom):
         return float(special.chdtr(rank, ratio * rank))
     return float(special.fdtr(rank, freedom, ratio))
+
+
+def _median(rank: int, freedom: float) -> float:
+    """The median ratio of mean squares without effects."""
+    if math.isinf(freedom):
+        return float(special.chdtri(rank, 0.5)) / rank
+    return float(special.fdtri(rank, freedom, 0.5))
 
 
 def _noncentrality(ratio: float, rank: int, freedom: float, chance: float) -> float:

@@ -38,7 +38,7 @@ def words(audit) -> list[str]:
     said = [text for advice in score.advice for text in (advice.rule, advice.sentence, advice.because)]
     said += [score.parts.verdict, *(each.name for each in score.slices), *(each.name for each in score.effects.effects)]
     said += [each.name for each in (*score.parts.hardest_parts, *score.parts.easiest_parts)]
-    return [re.sub(r"[-+]?\d[\d.,]*(e[-+]?\d+)?", "#", text) for text in said]
+    return [re.sub(r"[-+]?\d+(,\d{3})*(\.\d+)?(e[-+]?\d+)?", "#", text) for text in said]
 
 
 TABLES = {kind: frame(kind) for kind in ("real", "binary")}

@@ -197,7 +197,6 @@ def _score(
     *,
     quick: bool,
 ) -> ScoreFinding:
-    from recombine.audit.effects.table import effects_finding
     from recombine.audit.slices import value_slices, weakest_slices
 
     name = cells.scores[index]
@@ -212,6 +211,7 @@ def _score(
     effects, parts = EffectsFinding(note=LEFT_OUT), PartsFinding(Identification.left_out(LEFT_OUT), verdict=LEFT_OUT)
     if not quick:
         from recombine.audit.crossed.parts import parts_or_combination
+        from recombine.audit.effects.table import effects_finding
 
         say(f"{name}: which factors interact")
         effects = effects_finding(cells, index)

@@ -246,7 +246,8 @@ def _pair_sentences(cells: Cells, atoms: Atoms, finding: SupportFinding, unmet: 
     total = finding.possible_pairs
     if not total:
         return []
-    share = f"{percent(finding.pair_coverage)} of all {total:,} possible pairs met in training"
+    kind = "possible pairs" if cells.possible is not None or finding.asked_count else "pairs"
+    share = f"{percent(finding.pair_coverage)} of all {total:,} {kind} met in training"
     if not finding.unmet_count:
         return [f"All evaluated pairs met in training ({share})."]
     worst = [
@@ -254,7 +255,8 @@ def _pair_sentences(cells: Cells, atoms: Atoms, finding: SupportFinding, unmet: 
         for (a, b), score in zip(unmet.pairs[:3].tolist(), unmet.score[:3].tolist(), strict=True)
     ]
     pairs = counted(finding.unmet_count, "evaluated pair")
-    first = "Worst scores" if finding.unmet_count > len(worst) else "Scores"
+    extreme = "Highest scores" if cells.scale(0).lower_is_better else "Lowest scores"
+    first = extreme if finding.unmet_count > len(worst) else "Scores"
     return [f"{pairs} never met in training ({share}). {first}: {', '.join(worst)}."]
 
 

@@ -44,6 +44,11 @@ def decimal(value: float) -> str:
     return "-" if value != value else f"{value:.2f}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
+def amount(value: float) -> str:
+    """A number with two significant digits, without an exponent where it is not huge or tiny."""
+    return f"{float(f'{value:.2g}'):,.10g}"
+
+
 def estimate(interval: Interval | None) -> str:
     """An estimate with its interval: 0.90 [0.85, 0.94]; a dash for None."""
     if interval is None:

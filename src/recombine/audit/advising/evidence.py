@@ -9,7 +9,7 @@ import dataclasses
 import functools
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from recombine.audit.advising.weak import WeakPair, WeakValue, weak_pairs, weak_values
 from recombine.audit.cells import NOTHING, Cells, Chosen
@@ -153,6 +153,21 @@ class Evidence:
         return inside / np.maximum(uses, 1)
 
     @functools.cached_property
+    def tied(self) -> Bool[np.ndarray, " constituent"]:
+        """Values that mostly occur with unmet pairs, and that are not known to score well without them."""
+        cells, names = self.cells, stratum_of(self.cells)
+        tied = self.unmet_shares >= MOSTLY
+        if names is None or not tied.any():
+            return tied
+        values, strata = cells.upright(self.score), np.array(names)
+        covered = self.scored & np.isin(strata, (TRAINED, MET))
+        usual = values[self.scored & (strata == self.unmet_gap[0])]
+        for part in np.flatnonzero(tied).tolist():
+            own = values[covered & (cells.constituents == part).any(1)]
+            tied[part] = len(own) < 2 or not len(usual) or own.mean() < usual.mean() - self.margin
+        return tied
+
+    @functools.cached_property
     def tied_gap(self) -> Interval | None:
         """How much worse the unmet pairs of tied values score, raw: these values hardly occur without unmet pairs."""
         return self._unmet_part(tied=True)
@@ -166,7 +181,7 @@ class Evidence:
         names = stratum_of(self.cells)
         if names is None:
             return None
-        named = np.append(self.unmet_shares >= MOSTLY, False)  # `NOTHING` is the last.
+        named = np.append(self.tied, False)  # `NOTHING` is the last.
         holds = named[self.cells.constituents].any(1) == tied
         unmet = self.scored & (np.array(names) == UNMET) & holds
         first = self.scored & (np.array(names) == self.unmet_gap[0])
@@ -175,9 +190,8 @@ class Evidence:
     @property
     def tied_values(self) -> list[str]:
         """Values that mostly occur with unmet pairs; the two that do so most, if there are none."""
-        share = self.unmet_shares
-        tied = np.flatnonzero(share >= MOSTLY)
-        tied = tied if len(tied) else np.argsort(-share, kind="stable")[:2]
+        tied = np.flatnonzero(self.tied)
+        tied = tied if len(tied) else np.argsort(-self.unmet_shares, kind="stable")[:2]
         return [self.cells.labels[part] for part in tied.tolist()]
 
     def collect(self, number: int, *, strength: int = 2) -> tuple[tuple[str, ...], ...]:

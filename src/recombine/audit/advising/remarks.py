@@ -15,7 +15,7 @@ from recombine.audit.advising.remedies import (
     memorises,
 )
 from recombine.audit.strata import TRAINED
-from recombine.audit.wording import counted, decimal, estimate, short
+from recombine.audit.wording import amount, counted, decimal, estimate, short
 
 SOLVED = 0.95
 """If the interval of the mean lies above this level, there is nothing to fix."""
@@ -47,7 +47,7 @@ def composes(evidence: Evidence) -> Said | None:
         gap, where = evidence.met_gap, "held-out combinations whose pairs all met in training"
     if gap.best is None or gap.best.high >= evidence.margin:
         return None
-    margin = f"{evidence.margin:.2g}"
+    margin = amount(evidence.margin)
     held = " with parts held constant" if gap.adjusted is not None else " (raw, parts not held constant)"
     return Said(
         f"The model recombines: {where} score less than {margin} worse than trained ones.",
@@ -82,7 +82,7 @@ def undecided(evidence: Evidence) -> Said | None:
         needed = math.ceil(gap.replicates * max(half / evidence.margin, 1.0) ** 2)
         sentence = (
             "The data do not decide whether held-out combinations score worse: evaluate about "
-            f"{counted(max(needed - gap.replicates, 1), 'more combination')} to detect a difference of {evidence.margin:.2g}."
+            f"{counted(max(needed - gap.replicates, 1), 'more combination')} to detect a difference of {amount(evidence.margin)}."
         )
     held = (
         " with parts held constant" if evidence.held_out_gap.adjusted is not None else " (raw, parts not held constant)"

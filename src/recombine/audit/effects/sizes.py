@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from recombine.stats.intervals import LEVEL, Interval
 
@@ -82,6 +82,8 @@ def _noncentrality(ratio: float, rank: int, freedom: float, chance: float) -> fl
     """The noncentrality at which a smaller ratio has the given probability; 0 if it is less likely even without effects."""
     if _chance(ratio, rank, freedom, 0.0) <= chance:
         return 0.0
+    from scipy import optimize  # Slow to import.
+
     most = 10.0 + 4 * ratio * rank
     while _chance(ratio, rank, freedom, most) > chance and most < 1e12:
         most *= 2

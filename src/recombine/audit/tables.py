@@ -94,7 +94,13 @@ def _strata(audit: Audit) -> list[dict[str, Any]]:
 
 def _slices(audit: Audit) -> list[dict[str, Any]]:
     return [
-        {"score": score.score, "slice": each.name, "combinations": each.combinations, "rows": each.rows, "mean": each.mean}
+        {
+            "score": score.score,
+            "slice": each.name,
+            "combinations": each.combinations,
+            "rows": each.rows,
+            "mean": each.mean,
+        }
         | {f"worse by, {end}": getattr(each.worse, end, None) for end in ("estimate", "low", "high")}
         | {"certain": each.certain, "trained combinations": each.trained}
         for score in audit.scores

@@ -24,6 +24,9 @@ SHOWN = 10
 MOST_COLUMNS = 120
 """The most columns beside the largest slot; of a larger design, the most frequent values are fitted."""
 
+MOST_CELLS = 10_000
+"""The most combinations that are fitted; of more, so many are drawn."""
+
 QUIETEST = 1e-6
 """The least noise of rows, in units of the variance between combinations, so that noiseless scores can be fitted."""
 
@@ -71,7 +74,7 @@ def parts_or_combination(
         verdict = " ".join(("Unknown.", *identification.reasons, *identification.advice[:1]))
         return PartsFinding(identification, verdict=verdict)
     whole = design_of(cells, score)
-    design = frequent(whole, MOST_COLUMNS)
+    design = _drawn(frequent(whole, MOST_COLUMNS), seed)
     notes = _notes(cells, whole, design, score, identification.residual)
     if len(design.cells) - rank(design) < LEAST_RESIDUAL or np.ptp(cells.mean[design.cells, score]) == 0:
         reason = f"{notes[0]} These cannot separate parts from combinations."
@@ -101,6 +104,15 @@ def parts_or_combination(
     verdict = _verdict(fits, interaction, hardest_parts, hardest, easiest, quiet)
     found = PartsFinding(identification, fits, interaction, hardest_parts, hardest, verdict, easiest, notes)
     return dataclasses.replace(found, easiest_parts=easiest_parts)
+
+
+def _drawn(design: Design, seed: int) -> Design:
+    """At most `MOST_CELLS` of the combinations, drawn at random: the time of a fit grows with their number."""
+    if len(design.cells) <= MOST_CELLS:
+        return design
+    chosen = np.zeros(len(design.cells), dtype=bool)
+    chosen[np.random.default_rng(seed).choice(len(chosen), MOST_CELLS, replace=False)] = True
+    return design.kept(chosen)
 
 
 def _scatters(cells: Cells, score: int, design: Design) -> list[Scatter]:
@@ -179,7 +191,12 @@ def _named(names: tuple[str, ...], standing: Standing, q: np.ndarray, sign: int,
 
 def _notes(cells: Cells, whole: Design, design: Design, score: int, residual: int) -> tuple[str, ...]:
     notes = []
-    if len(design.cells) < len(whole.cells):
+    if len(design.cells) == MOST_CELLS < len(whole.cells):
+        notes.append(
+            f"Fitted on {len(design.cells):,} combinations of the {len(design.slot):,} most frequent values, drawn at random "
+            f"out of {len(whole.cells):,} combinations of {len(whole.slot):,} values."
+        )
+    elif len(design.cells) < len(whole.cells):
         notes.append(
             f"Fitted on the {len(design.cells):,} combinations of the {len(design.slot):,} most frequent values, "
             f"out of {len(whole.cells):,} combinations of {len(whole.slot):,} values."

@@ -5,14 +5,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from recombine._html import card, listing, paragraph, table
 from recombine.audit.scales import UNKNOWN, Scale
+from recombine.audit.value_findings import (
+    Deviation as Deviation,
+    EffectsFinding as EffectsFinding,
+    FactorEffect as FactorEffect,
+    Link as Link,
+    Slice as Slice,
+)
 from recombine.audit.wording import counted, estimate, large, shown
 from recombine.stats.intervals import Interval
-
-Link = Literal["identity", "logit", "log"]
 
 SCORES_SHOWN, ADVICE_SHOWN, NOTES_SHOWN = 2, 3, 3
 """How much of an audit its `repr` shows."""
@@ -127,17 +132,6 @@ class Fit:
 
 
 @dataclasses.dataclass(frozen=True)
-class Deviation:
-    """A value or a pair that is harder or easier than the rest, with a shrunken effect."""
-
-    name: str
-    effect: Interval
-    q: float
-    """The false-discovery rate at which it is named."""
-    scale: Link
-
-
-@dataclasses.dataclass(frozen=True)
 class PartsFinding:
     """Do scores follow from the constituents alone, or do combinations matter beyond them?"""
 
@@ -155,54 +149,6 @@ class PartsFinding:
     """Limits of the answer: a part of the table, or few degrees of freedom."""
     easiest_parts: tuple[Deviation, ...] = ()
     """Values that score better than the average of their factor; of two values only the harder one is named."""
-
-
-@dataclasses.dataclass(frozen=True)
-class FactorEffect:
-    """How much a factor, a pair of factors or a trend changes the score, in points of the score; above 0 is better."""
-
-    name: str
-    """colour, or colour x shape."""
-    kind: Literal["factor", "pair", "trend"]
-    freedom: int
-    """Degrees of freedom."""
-    contrast: str
-    """What is compared, if it is one difference: `blue minus red`; empty if `size` is a standard deviation."""
-    size: Interval
-    """The difference, or the standard deviation of the effects over combinations."""
-    p: float
-    """Of no effect."""
-    worse: tuple[Deviation, ...] = ()
-    """Pairs of values that score worse than their values predict, at a false-discovery rate of .1."""
-    better: tuple[Deviation, ...] = ()
-
-
-@dataclasses.dataclass(frozen=True)
-class EffectsFinding:
-    """Which factors matter and which interact."""
-
-    effects: tuple[FactorEffect, ...] = ()
-    """Factors in the order of the table, then trends, then pairs of factors, the most certain first."""
-    note: str = ""
-
-
-@dataclasses.dataclass(frozen=True)
-class Slice:
-    """Combinations that share one value or two, with their mean score."""
-
-    name: str
-    """colour=red, or colour=red + shape=cube."""
-    combinations: int
-    rows: int
-    mean: float
-    score: Interval | None
-    """The mean with its interval; None if a single combination allows none."""
-    worse: Interval | None
-    """How much worse than all other combinations; above 0 is worse."""
-    trained: int | None
-    """How many of its combinations were trained on; None if unknown."""
-    certain: bool = False
-    """Whether it is worse than the others even after a correction for the number of slices."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -275,7 +221,7 @@ class ScoreFinding:
     """The weakest values and pairs of values, the most certain loss first."""
     values: tuple[Slice, ...] = ()
     """Every value, factor by factor."""
-    effects: EffectsFinding = EffectsFinding()
+    effects: EffectsFinding = dataclasses.field(default_factory=EffectsFinding)
     """Which factors matter and which interact."""
     scale: Scale = UNKNOWN
     """What the values of the score mean."""

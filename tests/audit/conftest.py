@@ -19,9 +19,14 @@ def table(
     trained: Sequence[bool] | None = None,
     rows: int | Sequence[int] = 1,
     binary: bool = False,
+    scale: Any = None,
 ) -> Any:
-    """Cells of combinations of values: a value for each column, the columns of `roles` sharing one factor; or sets."""
+    """Cells of combinations of values: a value for each column, the columns of `roles` sharing one factor; or sets.
+
+    Scores between 0 and 1 have that scale, unless another one is given.
+    """
     from recombine.audit.cells import NOTHING, Cells, Factor
+    from recombine.audit.scales import Scale
 
     slots = max(len(one) for one in combinations)
     columns = columns or (["parts"] * slots if sets else [f"f{slot}" for slot in range(slots)])
@@ -39,6 +44,7 @@ def table(
         held = [number[slot, str(value)] for slot, value in enumerate(one)]
         parts[index, : len(held)] = sorted(held) if sets else held
     values = np.full(len(combinations), 0.5) if scores is None else np.asarray(scores, dtype=float)
+    shares = bool(np.nanmin(values) >= 0 and np.nanmax(values) <= 1)
     count = np.where(np.isnan(values), 0, rows)
     return Cells(
         factors=tuple(factors),
@@ -50,6 +56,7 @@ def table(
         mean=values[:, None],
         spread=np.where(np.isnan(values), np.nan, values * (1 - values) * count if binary else 0.0)[:, None],
         trained=None if trained is None else np.asarray(trained, dtype=bool),
+        scales=(scale or (Scale(0.0, 1.0) if shares else Scale()),),
     )
 
 

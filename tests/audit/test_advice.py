@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recombine.audit.advice import COLLECT, RULES, advise
+from recombine.audit.advising.advise import RULES, advise
+from recombine.audit.advising.evidence import Evidence
+from recombine.audit.advising.remedies import COLLECT
 from recombine.audit.coverage import support_finding
-from recombine.audit.evidence import Evidence
 from recombine.audit.findings import Deviation, Fit, Identification, PartsFinding
 from recombine.audit.space import joining, planned, space_size
 from recombine.audit.strata import gap_finding, mean_score
@@ -148,6 +149,8 @@ def test_undecided_says_how_many_more(make_cells):
 
 def test_all_solved(make_cells):
     said = say(make_cells(ROWS, np.ones(len(ROWS)), trained=split(), binary=True))
+    assert set(said) == {"constant-score"} and "nothing to fix" in said["constant-score"].sentence
+    said = say(make_cells(ROWS, scored(np.full(len(ROWS), 0.99)), trained=split()))
     assert "solved" in said and "composes" in said
 
 
@@ -159,24 +162,29 @@ def test_cannot_tell_hands_on_what_to_collect(make_cells):
 
 
 def test_hard_combinations(make_cells):
-    deviation = Deviation("red + cube", Interval(-1, -2, -0.5, 30, 0.95, "shrunken"), 0.01, "logit")
-    fit = Fit("logit", {}, Interval(1, 0.5, 2, 30, 0.95, "bootstrap"), 0.001, 0.4, "")
+    deviation = Deviation("f0=1 + f1=2", Interval(-1, -2, -0.5, 30, 0.95, "shrunken"), 0.01, "logit")
+    fit = Fit("logit", {}, Interval(1, 0.5, 2, 30, 0.95, "bootstrap"), 0.001, "")
     parts = dataclasses.replace(IDENTIFIED, interaction=True, hardest_pairs=(deviation,), fits=(fit,))
-    said = say(make_cells(ROWS, scored(np.full(len(ROWS), 0.7))), parts)
-    assert "red + cube" in said["hard-combinations"].sentence and "p = 0.001" in said["hard-combinations"].because
+    hard = [0.3 if (a, b) == (1, 2) else 0.8 for a, b, _ in ROWS]
+    said = say(make_cells(ROWS, scored(hard)), parts)
+    assert "f0=1 + f1=2" in said["hard-combinations"].sentence and "p = 0.001" in said["hard-combinations"].because
     assert "Collect more of these" in said["hard-combinations"].sentence
     # Where trained combinations score higher, one that was not trained on looks hard for that alone.
     trained = split()
-    said = say(make_cells(ROWS, scored(np.where(trained, 0.95, 0.6)), trained=trained), parts)
+    said = say(
+        make_cells(ROWS, scored(np.where(trained, 0.95, 0.6) - 0.4 * (np.array(hard) < 0.5)), trained=trained), parts
+    )
     assert "not trained on: fix that first" in said["hard-combinations"].sentence
 
 
 def test_a_score_without_a_scale_is_only_compared(make_cells):
     trained = split()
     said = say(make_cells(ROWS, 100 * scored(np.where(trained, 0.95, 0.2)), trained=trained))
-    assert set(said) == {"coverage-fine-model-limit"}
+    assert set(said) == {"memorises", "no-scale"}
     said = say(make_cells(ROWS, 100 * scored([0.1 if b == 2 else 0.9 for _, b, _ in ROWS]), trained=trained))
-    assert set(said) == {"composes"}
+    assert set(said) == {"part-not-learned", "composes", "no-scale"}
+    said = say(make_cells(ROWS, 100 * scored(np.full(len(ROWS), 0.1)), trained=trained))
+    assert set(said) <= {"composes", "undecided", "no-scale"}, "low everywhere needs a scale"
 
 
 def test_sets_and_roles_can_be_planned_for(make_cells):

@@ -89,7 +89,7 @@ def full(name):
     """All that can be said, with one text everywhere."""
     deviation = Deviation(f"{name} + {name}", interval(-1.0, method="shrunken"), 0.01, "logit")
     found = Identification(12, 6, 6, 1, 4.0, True, (), (name,), rank=6)
-    fits = tuple(Fit(link, {name: 0.1}, interval(0.5), 0.005, 0.6, name) for link in ("logit", "log"))
+    fits = tuple(Fit(link, {name: 0.1}, interval(0.5), 0.005, name) for link in ("logit", "log"))
     parts = PartsFinding(found, fits, True, (deviation,), (deviation,), name, (deviation,), (name,))
     sites = tuple(Site(f"{name} {k}", name, interval(0.6), 0.25, 0.3, 0.3) for k in range(3))
     inside = DecodabilityFinding(sites, {name: f"{name} 1"}, interval(0.3), name, {name: interval(0.6)})
@@ -242,7 +242,7 @@ def test_one_stratum_of_one_combination_has_a_row_without_a_bar():
 
 def test_nothing_stands_out():
     found = Identification(12, 6, 6, 1, 4.0, True, (), ())
-    fits = (Fit("identity", {"colour": 0.0}, interval(0.0), 0.9, 0.0, "crossed random effects"),)
+    fits = (Fit("identity", {"colour": 0.0}, interval(0.0), 0.9, "crossed random effects"),)
     of = cells()
     page = Page(render_audit(audit(of, finding(parts=PartsFinding(found, fits, False, verdict="Parts suffice."))), of))
     assert "No value and no pair stands out" in page.text("p")

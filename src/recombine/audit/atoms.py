@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from recombine.audit.cells import NOTHING, Cells, Chosen
+from recombine.audit.cells import NOTHING, Cells, Chosen, remembered
 
 MOST_TUPLES = 100_000_000
 """Strengths with more interactions than this (counted with repeats) are left out, and the findings say so."""
@@ -104,6 +104,7 @@ def _among(code: Int[np.ndarray, " n"], known: Int[np.ndarray, " known"]) -> Boo
     return known[index] == code
 
 
+@remembered
 def atoms_of(cells: Cells) -> Atoms:
     """The constituents that occur in a table, with their slots."""
     names = list(dict.fromkeys(cells.slots))

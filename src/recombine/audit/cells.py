@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from recombine._html import card, listing, table
+from recombine.audit.scales import SHARE, UNKNOWN, Scale
 from recombine.audit.wording import counted, listed, shown
 from recombine.errors import BadInput
+
+if TYPE_CHECKING:
+    from recombine.audit.possible import Possible
 
 NOTHING = -1
 """Marks an empty slot."""
 Chosen = Bool[np.ndarray, " cell"]
 """Which combinations are meant."""
+Result = TypeVar("Result")
+
+
+def remembered(function: Callable[[Cells], Result]) -> Callable[[Cells], Result]:
+    """Keep the result of a function of cells with the cells, which never change."""
+
+    @functools.wraps(function)
+    def once(cells: Cells) -> Result:
+        kept = cells.__dict__.setdefault("_remembered", {})
+        if function not in kept:
+            kept[function] = function(cells)
+        return kept[function]
+
+    return once
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,6 +49,8 @@ class Factor:
     """The columns that hold it: one, or one for each role."""
     kind: Literal["value", "roles", "set"] = "value"
     """One value; one value in each of several roles that share their values; any number of values."""
+    positions: tuple[float, ...] = ()
+    """Where each value lies on a line: the mean number in each bin, or the rank of each step; empty if they have no order."""
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -48,7 +70,7 @@ class Cells:
     scores: tuple[str, ...]
     """The names of the score columns."""
     binary: tuple[bool, ...]
-    """Which scores are only 0 or 1."""
+    """Which scores have only two values, the ends of their scale: failed and passed."""
     count: Int[np.ndarray, " cell"]
     """Scored rows of each combination; 0 for combinations that are only trained on."""
     mean: Float[np.ndarray, "cell score"]
@@ -59,6 +81,25 @@ class Cells:
     """Which combinations the model was trained on; None if unknown."""
     notes: tuple[str, ...] = ()
     """What happened while the table was read, in sentences: rows left out and why, factors with many values."""
+    scales: tuple[Scale, ...] = ()
+    """What the values of each score mean; empty: shares of successes where a score is binary, otherwise unknown."""
+    possible: Possible | None = None
+    """Which combinations can exist; None if that was not stated."""
+
+    def scale(self, score: int) -> Scale:
+        """What the values of a score mean."""
+        if self.scales:
+            return self.scales[score]
+        return SHARE if self.binary[score] else UNKNOWN
+
+    def upright(self, score: int) -> Float[np.ndarray, " cell"]:
+        """The mean scores with the sign that makes higher values better."""
+        return self.scale(score).sign * self.mean[:, score]
+
+    def shares(self, score: int) -> Float[np.ndarray, " cell"]:
+        """The mean scores as shares of the way from the worst to the best value; the scale must be known."""
+        scale = self.scale(score)
+        return (self.mean[:, score] - scale.worst) / (scale.best - scale.worst)
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from scipy.sparse import csgraph
 from recombine.audit.atoms import Atoms, atoms_of
 from recombine.audit.cells import NOTHING, Cells, Chosen
 from recombine.audit.findings import SupportFinding
+from recombine.audit.possible import asked_pairs, numbers_in_space, possible_pairs
 from recombine.audit.wording import counted, decimal, listed, percent, short
 
 SHOWN = 20
@@ -27,7 +28,7 @@ PartCounts = Int[np.ndarray, " constituent"]
 
 @dataclasses.dataclass(frozen=True)
 class Unmet:
-    """Evaluated pairs that never met in training, lowest score first."""
+    """Evaluated pairs that never met in training, worst score first."""
 
     pairs: Int[np.ndarray, "pair 2"]
     """The two atoms of each pair."""
@@ -42,7 +43,7 @@ def support_finding(cells: Cells) -> SupportFinding | None:
         return None
     atoms, labels = atoms_of(cells), cells.labels
     unmet = unmet_pairs(cells, atoms)
-    total = pairs_in_all(cells)
+    met, total = met_pairs(cells, atoms)
     difference, left_out = set_difference(atoms, cells.trained, cells.evaluated)
     finding = SupportFinding(
         size=int(cells.trained.sum()),
@@ -50,20 +51,53 @@ def support_finding(cells: Cells) -> SupportFinding | None:
         unmet=tuple((atoms.labels[a], atoms.labels[b]) for a, b in unmet.pairs[:SHOWN].tolist()),
         unmet_count=len(unmet.pairs),
         groups=tuple(tuple(labels[part] for part in group) for group in training_groups(cells)),
-        pair_coverage=len(atoms.interactions(cells.trained, 2)) / total if total else 1.0,
+        pair_coverage=met / total if total else 1.0,
         difference=difference,
         sentences=(),
+        possible_pairs=total,
+        single=_single(cells, atoms),
+        asked=tuple((atoms.labels[a], atoms.labels[b]) for a, b in asked_pairs(cells)[:SHOWN].tolist()),
+        asked_count=len(asked_pairs(cells)),
     )
     return dataclasses.replace(finding, sentences=_sentences(cells, atoms, finding, unmet, left_out))
 
 
+def _single(cells: Cells, atoms: Atoms) -> tuple[str, ...]:
+    """The evaluated values with a single trained combination, worst mean of the first score first."""
+    assert cells.trained is not None
+    held = atoms.rows[cells.trained]
+    uses = np.bincount(held[held != NOTHING], minlength=atoms.number)
+    asked = atoms.rows[cells.evaluated]
+    index, slot = np.nonzero(asked != NOTHING)
+    count = np.bincount(asked[index, slot], minlength=atoms.number)
+    score = np.nan_to_num(cells.upright(0)[cells.evaluated])[index]
+    mean = np.bincount(asked[index, slot], weights=score, minlength=atoms.number) / np.maximum(count, 1)
+    single = np.flatnonzero((uses == 1) & (count > 0))
+    return tuple(atoms.labels[atom] for atom in single[np.argsort(mean[single], kind="stable")].tolist())
+
+
+def met_pairs(cells: Cells, atoms: Atoms) -> tuple[int, int]:
+    """The number of possible pairs that met in training, and the number of all possible pairs.
+
+    A pair that must be asked about does not count as possible.
+    """
+    assert cells.trained is not None
+    members = atoms.members(atoms.interactions(cells.trained, 2))
+    possible = possible_pairs(cells)
+    if possible is None:
+        return len(members), pairs_in_all(cells) - len(asked_pairs(cells))
+    numbers = numbers_in_space(cells)[[cells.slots.index(name) for name in dict.fromkeys(cells.slots)]]
+    number = numbers[atoms.slot, atoms.constituent]
+    return int(possible[number[members[:, 0]], number[members[:, 1]]].sum()), int(np.triu(possible, 1).sum())
+
+
 def unseen_parts(cells: Cells) -> Int[np.ndarray, " n"]:
-    """Constituents that were evaluated but never trained on in any slot; lowest mean of the first score first."""
+    """Constituents that were evaluated but never trained on in any slot; worst mean of the first score first."""
     assert cells.trained is not None
     seen, asked = _parts_in(cells, cells.trained), _parts_in(cells, cells.evaluated)
     unseen = np.nonzero(asked & ~seen)[0]
     scores = part_scores(cells, 0, cells.evaluated)[0][unseen]
-    return unseen[np.lexsort((unseen, scores))]
+    return unseen[np.lexsort((unseen, cells.scale(0).sign * scores))]
 
 
 def part_scores(cells: Cells, score: int, chosen: Chosen) -> tuple[PartScores, PartCounts]:
@@ -89,7 +123,7 @@ def unmet_pairs(cells: Cells, atoms: Atoms | None = None, score: int = 0) -> Unm
     met = atoms.interactions(cells.trained, 2)
     lacking = np.setdiff1d(atoms.interactions(cells.evaluated, 2), met, assume_unique=True)
     mean, count = atoms.scored(cells.evaluated, lacking, cells.mean[:, score])
-    order = np.lexsort((lacking, mean))  # NaN comes last.
+    order = np.lexsort((lacking, cells.scale(score).sign * mean))  # NaN comes last.
     return Unmet(atoms.members(lacking)[order], mean[order], count[order])
 
 
@@ -181,7 +215,21 @@ def _sentences(
     moved = np.nonzero(new & _parts_in(cells, cells.trained)[atoms.constituent])[0]
     if names := [atoms.labels[atom] for atom in moved.tolist()]:
         sentences.append(f"{_values(len(names))} trained on, but never in this role: {listed(names)}.")
+    if finding.single:
+        verb = "occurs" if len(finding.single) == 1 else "occur"
+        sentences.append(
+            f"{counted(len(finding.single), 'evaluated value')} {verb} in a single trained combination: "
+            f"{listed(finding.single)}."
+        )
     sentences += _pair_sentences(cells, atoms, finding, unmet)
+    if finding.asked_count:
+        some = [f"{short(one)} with {short(two)}" for one, two in finding.asked[:3]]
+        never = "pair never occurs" if finding.asked_count == 1 else "pairs never occur"
+        more = f" and {finding.asked_count - len(some):,} more" if finding.asked_count > len(some) else ""
+        sentences.append(
+            f"{finding.asked_count:,} {never} in training or evaluation, although both values are common: "
+            f"{', '.join(some)}{more}. Unless --space says otherwise, they count as impossible."
+        )
     if len(finding.groups) > 1:
         described = " | ".join(listed(group, 3) for group in finding.groups[:3])
         more = f" | and {len(finding.groups) - 3:,} more groups" if len(finding.groups) > 3 else ""
@@ -195,10 +243,11 @@ def _sentences(
 
 
 def _pair_sentences(cells: Cells, atoms: Atoms, finding: SupportFinding, unmet: Unmet) -> list[str]:
-    total = pairs_in_all(cells)
+    total = finding.possible_pairs
     if not total:
         return []
-    share = f"{percent(finding.pair_coverage)} of all {total:,} pairs met in training"
+    kind = "possible pairs" if cells.possible is not None or finding.asked_count else "pairs"
+    share = f"{percent(finding.pair_coverage)} of all {total:,} {kind} met in training"
     if not finding.unmet_count:
         return [f"All evaluated pairs met in training ({share})."]
     worst = [
@@ -206,7 +255,8 @@ def _pair_sentences(cells: Cells, atoms: Atoms, finding: SupportFinding, unmet: 
         for (a, b), score in zip(unmet.pairs[:3].tolist(), unmet.score[:3].tolist(), strict=True)
     ]
     pairs = counted(finding.unmet_count, "evaluated pair")
-    first = "Lowest scores" if finding.unmet_count > len(worst) else "Scores"
+    extreme = "Highest scores" if cells.scale(0).lower_is_better else "Lowest scores"
+    first = extreme if finding.unmet_count > len(worst) else "Scores"
     return [f"{pairs} never met in training ({share}). {first}: {', '.join(worst)}."]
 
 

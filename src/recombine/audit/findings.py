@@ -5,13 +5,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from recombine._html import card, listing, paragraph, table
+from recombine.audit.scales import UNKNOWN, Scale
+from recombine.audit.value_findings import (
+    Deviation as Deviation,
+    EffectsFinding as EffectsFinding,
+    FactorEffect as FactorEffect,
+    Link as Link,
+    Slice as Slice,
+)
 from recombine.audit.wording import counted, estimate, large, shown
 from recombine.stats.intervals import Interval
-
-Link = Literal["identity", "logit", "log"]
 
 SCORES_SHOWN, ADVICE_SHOWN, NOTES_SHOWN = 2, 3, 3
 """How much of an audit its `repr` shows."""
@@ -51,6 +57,13 @@ class SupportFinding:
     """Set-difference coverage by strength: the share of evaluated t-way interactions that training lacks."""
     sentences: tuple[str, ...]
     """The same in words."""
+    possible_pairs: int = 0
+    """The number of pairs that can exist; `pair_coverage` is a share of these."""
+    single: tuple[str, ...] = ()
+    """Evaluated values with a single trained combination, worst score first."""
+    asked: tuple[tuple[str, str], ...] = ()
+    """Pairs that never occur although both values are common, so that they may be impossible; the first few of them."""
+    asked_count: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,6 +112,11 @@ class Identification:
     rank: int = 0
     """The rank of the additive design."""
 
+    @classmethod
+    def left_out(cls, reason: str) -> Identification:
+        """The question was not asked."""
+        return cls(0, 0, 0, 0, 0.0, False, (reason,), ())
+
 
 @dataclasses.dataclass(frozen=True)
 class Fit:
@@ -110,20 +128,7 @@ class Fit:
     combination_variance: Interval
     p: float
     """Of no combination variance, by parametric bootstrap."""
-    share: float
-    """The combination variance as a share of the variance between combinations."""
     method: str
-
-
-@dataclasses.dataclass(frozen=True)
-class Deviation:
-    """A value or a pair that is harder or easier than the rest, with a shrunken effect."""
-
-    name: str
-    effect: Interval
-    q: float
-    """The false-discovery rate at which it is named."""
-    scale: Link
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,6 +147,8 @@ class PartsFinding:
     """Pairs that score better than their values predict: possibly memorised."""
     notes: tuple[str, ...] = ()
     """Limits of the answer: a part of the table, or few degrees of freedom."""
+    easiest_parts: tuple[Deviation, ...] = ()
+    """Values that score better than the average of their factor; of two values only the harder one is named."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -184,6 +191,8 @@ class Advice:
     """The numbers behind it."""
     collect: tuple[tuple[str, ...], ...] = ()
     """Combinations to collect, most useful first."""
+    gain: float | None = None
+    """How much the mean score could improve at most; None if the advice is not about a loss."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -207,7 +216,15 @@ class ScoreFinding:
     decodability: DecodabilityFinding | None
     advice: tuple[Advice, ...]
     lowest: tuple[Lowest, ...] = ()
-    """The combinations with the lowest scores, without those that score best."""
+    """The combinations with the worst scores, without those that score best."""
+    slices: tuple[Slice, ...] = ()
+    """The weakest values and pairs of values, the most certain loss first."""
+    values: tuple[Slice, ...] = ()
+    """Every value, factor by factor."""
+    effects: EffectsFinding = dataclasses.field(default_factory=EffectsFinding)
+    """Which factors matter and which interact."""
+    scale: Scale = UNKNOWN
+    """What the values of the score mean."""
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

@@ -27,6 +27,8 @@ def audit_tables(audit: Audit, cells: Cells) -> dict[str, pd.DataFrame]:
         "parts": _parts(cells),
         "unmet_pairs": _unmet(cells),
         "strata": pd.DataFrame(_strata(audit)),
+        "slices": pd.DataFrame(_slices(audit)),
+        "factors": pd.DataFrame(_effects(audit)),
         "hardest": pd.DataFrame(_hardest(audit)),
         "decodability": pd.DataFrame(_sites(audit)),
         "advice": pd.DataFrame(_advice(audit)),
@@ -90,6 +92,32 @@ def _strata(audit: Audit) -> list[dict[str, Any]]:
     return rows
 
 
+def _slices(audit: Audit) -> list[dict[str, Any]]:
+    return [
+        {
+            "score": score.score,
+            "slice": each.name,
+            "combinations": each.combinations,
+            "rows": each.rows,
+            "mean": each.mean,
+        }
+        | {f"worse by, {end}": getattr(each.worse, end, None) for end in ("estimate", "low", "high")}
+        | {"certain": each.certain, "trained combinations": each.trained}
+        for score in audit.scores
+        for each in score.slices
+    ]
+
+
+def _effects(audit: Audit) -> list[dict[str, Any]]:
+    return [
+        {"score": score.score, "name": each.name, "kind": each.kind, "freedom": each.freedom, "contrast": each.contrast}
+        | _ends(each.size)
+        | {"p": each.p}
+        for score in audit.scores
+        for each in score.effects.effects
+    ]
+
+
 def _hardest(audit: Audit) -> list[dict[str, Any]]:
     return [
         {"score": score.score, "what": what, "name": each.name, "scale": each.scale, "q": each.q} | _ends(each.effect)
@@ -117,6 +145,7 @@ def _advice(audit: Audit) -> list[dict[str, Any]]:
             "rule": advice.rule,
             "advice": advice.sentence,
             "because": advice.because,
+            "gain": advice.gain,
             "collect": " | ".join(" + ".join(combination) for combination in advice.collect),
         }
         for score in audit.scores

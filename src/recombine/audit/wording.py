@@ -44,11 +44,21 @@ def decimal(value: float) -> str:
     return "-" if value != value else f"{value:.2f}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
+def amount(value: float) -> str:
+    """A number with two significant digits, without an exponent where it is not huge or tiny."""
+    return f"{float(f'{value:.2g}'):,.10g}"
+
+
 def estimate(interval: Interval | None) -> str:
     """An estimate with its interval: 0.90 [0.85, 0.94]; a dash for None."""
     if interval is None:
         return "-"
     return f"{decimal(interval.estimate)} [{decimal(interval.low)}, {decimal(interval.high)}]"
+
+
+def p_text(p: float) -> str:
+    """A p value with two digits; below 0.001 only that."""
+    return "<0.001" if p < 0.001 else f"{p:.2g}"
 
 
 def large(number: int) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 import recombine as rc
 from recombine.cli.audit_gate import NO_GATE, GateOptions, end_gate, gate_record, say_gate
 from recombine.cli.audit_log import NO_LOG, LogOptions, with_defaults
+from recombine.cli.audit_scores import PLAIN_SCORES, ScoreOptions
 from recombine.cli.options import JsonOption, SeedOption, split_names
 from recombine.cli.output import check_file, check_folder, console, print_json, say, say_written, table, write_tables
 from recombine.errors import BadInput
@@ -72,12 +73,15 @@ def audit(
     where: str | None = None,
     train: Path | None = None,
     split: str | None = None,
+    space: Path | None = None,
     activations: Path | None = None,
     key: str | None = None,
+    quick: Annotated[bool, Parameter(negative="")] = False,
     report: Path | None = None,
     tables: Path | None = None,
     seed: SeedOption = 0,
     as_json: JsonOption = False,
+    scoring: ScoreOptions = PLAIN_SCORES,
     graph: CoverageGraphOptions = SCORES_ALONE,
     gate: GateOptions = NO_GATE,
     log: LogOptions = NO_LOG,
@@ -90,12 +94,14 @@ def audit(
         factors: The columns that make a combination: colour,object.
         roles: A factor in several columns that share values: object=object,object_2.
         sets: Columns that hold sets of values.
-        score: The columns with scores: 0 and 1, or real numbers.
+        score: The columns with scores: numbers, percentages, true and false, pass and fail.
         where: Only rows for which this holds: "kind = 'colors'".
         train: A table of the combinations that the model was trained on.
         split: Or the column that says so: split=train.
+        space: A plan file with all possible values and constraints; only possible combinations are counted and proposed.
         activations: safetensors or npz, an array a layer, a row for each row of the table.
         key: The column and the array by which activations and rows are matched.
+        quick: Answer at once: coverage, strata, weakest slices and advice; no fitted models.
         report: Also write a page: audit.html. Of scores: the coverage graph has none.
         tables: Also write tables (CSV) into this folder.
         seed: Of what is drawn: bootstraps, folds, plans.
@@ -105,6 +111,8 @@ def audit(
             fix = "leave out --report; --json has what is printed and more, --tables FOLDER has all"
             raise BadInput("There is no page of the coverage graph.", fix=fix)
         unused = {"factors": factors, "roles": roles, "sets": sets, "score": score, "train": train, "split": split}
+        unused |= {"space": space, "quick": quick}
+        scoring.check_unused("--coverage-graph")
         for name in [name for name, value in (unused | {"activations": activations, "key": key}).items() if value]:
             raise BadInput(f"--{name} belongs to the audit of scores.", fix=f"leave out --{name} or --coverage-graph")
         if gate != NO_GATE:
@@ -116,6 +124,7 @@ def audit(
         return
     names = {"factors": split_names(factors), "sets": split_names(sets), "scores": split_names(score)}
     columns = {**names, "roles": parse_roles(roles or ()), "split": parse_split(split), "where": where, "key": key}
+    columns |= scoring.columns() | {"space": space}
     if key is not None and activations is None:
         raise BadInput("--key matches activations to rows.", fix="name them too: --activations FILE")
     if report is not None:
@@ -131,7 +140,7 @@ def audit(
     page, written = None, []
     with ProgressBar("reading the table") as on:
         cells, inside = read(source, activations=activations, progress=on, train=trained, **columns)
-        result = audit_cells(cells, inside, source=str(table), seed=seed, progress=on)
+        result = audit_cells(cells, inside, source=str(table), quick=quick, seed=seed, progress=on)
         if report is not None:
             from recombine.report import write_audit
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recombine.cli.audit import parse_roles, parse_split
+from recombine.cli.audit_scores import PLAIN_SCORES, ScoreOptions
 from recombine.cli.options import JsonOption, split_names
 from recombine.cli.output import check_file, print_json, say, say_line, say_written, table
 from recombine.progress import ProgressBar
@@ -35,6 +36,7 @@ def compare(
     solved_at: float | None = None,
     report: Path | None = None,
     as_json: JsonOption = False,
+    scoring: ScoreOptions = PLAIN_SCORES,
 ) -> None:
     """Compare two models, or one before and after: what was gained, what was lost, and where.
 
@@ -57,6 +59,7 @@ def compare(
         check_file(report, example="compare.html")
     names = {"factors": split_names(factors), "sets": split_names(sets), "scores": split_names(score)}
     columns = {**names, "roles": parse_roles(roles or ()), "split": parse_split(split), "where": where, "train": train}
+    columns |= scoring.columns()
     page = None
     with ProgressBar("reading the tables") as on:
         comparison = compare_tables(old, new, solved_at=solved_at, **columns)

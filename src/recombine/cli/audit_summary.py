@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
 from recombine._show import shorten
-from recombine.audit.findings import Advice, Audit, DecodabilityFinding, GapFinding, PartsFinding, ScoreFinding
-from recombine.audit.wording import large
+from recombine.audit.findings import (
+    Advice,
+    Audit,
+    DecodabilityFinding,
+    EffectsFinding,
+    FactorEffect,
+    GapFinding,
+    PartsFinding,
+    ScoreFinding,
+)
+from recombine.audit.wording import decimal, large, p_text
 from recombine.cli.output import interval_text
 from recombine.plain import plain
 
 FEW = 3
 """So many of a list stand on the screen; --json and --tables have all."""
+SLICES, FACTORS, PAIRS = 5, 8, 5
+"""The most rows of each table."""
 LONGEST = 70
 """The most characters of a combination's name."""
 
@@ -86,9 +97,8 @@ def _score(score: ScoreFinding) -> Iterator[Block]:
     yield _heading(score.score, f"{interval_text(overall)}  {over}")
     if score.gap is not None:
         yield from _gap(score.gap)
-    if score.lowest:
-        lowest = "; ".join(f"{shorten(cell.name, LONGEST)} {cell.score:.2f}" for cell in score.lowest[:FEW])
-        yield _said(f"lowest: {lowest}")
+    yield from _slices(score)
+    yield from _effects(score.effects)
     yield from _parts(score.parts)
     if score.decodability is not None:
         yield from _inside(score.decodability)
@@ -116,17 +126,81 @@ def _gap(gap: GapFinding) -> Iterator[Block]:
     yield Block(text)
 
 
+def _slices(score: ScoreFinding) -> Iterator[Block]:
+    if not score.lowest:
+        return
+    lowest = "; ".join(f"{shorten(cell.name, LONGEST)} {decimal(cell.score)}" for cell in score.lowest[:FEW])
+    yield _heading("Where it is weakest")
+    rows = [
+        (shorten(each.name, LONGEST), f"{each.combinations:,}", interval_text(each.score), interval_text(each.worse))
+        for each in score.slices[:SLICES]
+    ]
+    yield from _columns(("values", "combinations", "score", "worse than the others by"), rows)
+    if score.slices and not any(each.certain for each in score.slices):
+        yield _said("None of these is certain: so many slices were compared that some are low by chance.", "dim")
+    yield _said(f"worst combinations: {lowest}")
+
+
+def _effects(found: EffectsFinding) -> Iterator[Block]:
+    if not found.effects:
+        return
+    yield _heading("Which factors matter, and which interact")
+    factors = [each for each in found.effects if each.kind != "pair"]
+    pairs = [each for each in found.effects if each.kind == "pair"]
+    factors = sorted(factors, key=lambda each: (each.p, -abs(each.size.estimate)))[:FACTORS]
+    rows = [
+        (_effect_name(each), interval_text(each.size, sign=bool(each.contrast)), p_text(each.p))
+        for each in (*factors, *pairs[:PAIRS])
+    ]
+    yield from _columns(("", "points of the score", "p"), rows)
+    yield _said("Points: the difference that is named, otherwise the standard deviation of effects.", "dim")
+    hidden = len(found.effects) - len(rows)
+    if hidden:
+        yield _said(f"and {hidden:,} more: see --json", "dim")
+    for direction in ("worse", "better"):
+        named = [pair for each in pairs for pair in getattr(each, direction)]
+        named.sort(key=lambda pair: -abs(pair.effect.estimate))
+        if named:
+            some = "; ".join(
+                f"{shorten(pair.name, LONGEST)} {interval_text(pair.effect, sign=True)}" for pair in named[:FEW]
+            )
+            yield _said(f"{direction} than their values predict: {some}")
+    if found.note:
+        yield _said(found.note, "dim")
+
+
+def _effect_name(effect: FactorEffect) -> str:
+    name = f"{effect.name} (trend)" if effect.kind == "trend" else effect.name
+    return shorten(f"{name}: {effect.contrast}" if effect.contrast else name, LONGEST)
+
+
+def _columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[Block]:
+    """A small table; its columns are wide enough for their texts."""
+    if not rows:
+        return
+    widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
+    for index, row in enumerate((heads, *rows)):
+        cells = [
+            text.ljust(width) if not column else text.rjust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield _said("  ".join(cells).rstrip(), "" if index else "dim")
+
+
 def _parts(parts: PartsFinding) -> Iterator[Block]:
     yield _heading("Parts or combination?")
     # What would make it possible to tell stands under what to do.
-    refused = () if parts.identification.identified else parts.identification.reasons[:FEW]
+    reasons = parts.identification.reasons[:FEW]
+    refused = () if parts.identification.identified else (" ".join(("Unknown.", *reasons)),)
     for sentence in refused or (parts.verdict,):
         yield _said(sentence)
-    for what, hardest in (("parts", parts.hardest_parts), ("pairs", parts.hardest_pairs)):
-        if hardest:
-            effects = [f"{shorten(part.name, LONGEST)} {interval_text(part.effect, sign=True)}" for part in hardest]
-            more = [f"and {len(hardest) - FEW:,} more"] if len(hardest) > FEW else []
-            yield _said(f"hardest {what} ({hardest[0].scale}): {'; '.join(effects[:FEW] + more)}")
+    named = {"hardest parts": parts.hardest_parts, "easiest parts": parts.easiest_parts}
+    named |= {"hardest pairs": parts.hardest_pairs, "easiest pairs": parts.easiest_pairs}
+    for what, each in named.items():
+        if each:
+            effects = [f"{shorten(part.name, LONGEST)} {interval_text(part.effect, sign=True)}" for part in each]
+            more = [f"and {len(each) - FEW:,} more"] if len(each) > FEW else []
+            yield _said(f"{what} ({each[0].scale}): {'; '.join(effects[:FEW] + more)}")
 
 
 def _inside(found: DecodabilityFinding) -> Iterator[Block]:

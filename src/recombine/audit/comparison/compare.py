@@ -12,6 +12,7 @@ from scipy import special
 
 from recombine.audit.comparison.findings import Change, ChangedCombination, Comparison, ScoreComparison
 from recombine.audit.comparison.scored import Scored, read_scored
+from recombine.audit.scales import Scale
 from recombine.audit.strata import STRATA
 from recombine.audit.wording import counted, decimal, estimate, listed
 from recombine.errors import BadInput
@@ -123,12 +124,14 @@ def _score(
     pairs, before, after = pairs[known], before[known], after[known]
     if not len(pairs):
         raise BadInput(f"No combination has the score {name!r} in both.", fix="name another score")
+    scale = _common_scale(old, new, name, first, second)
+    sign, (low, high) = scale.sign, scale.ends
     binary = old.binary[first] and new.binary[second]
-    solved_at = SOLVED_AT if solved_at is None and binary else solved_at
+    solved_at = low + SOLVED_AT * (high - low) if solved_at is None and binary else solved_at
 
     def change(label: str, chosen: Any) -> Change:
         then, now = before[chosen], after[chosen]
-        interval = paired_difference(now - then, binary=binary)
+        interval = paired_difference(now - then, binary=binary, reach=high - low)
         return Change(label, len(then), float(then.mean()), float(now.mean()), interval)
 
     everything = np.ones(len(pairs), dtype=bool)
@@ -145,20 +148,25 @@ def _score(
         dataclasses.replace(change(label, held), q=float(each))
         for (label, held), each in zip(holders.items(), q, strict=True)
     ]
-    values.sort(key=lambda each: (each.estimate, each.name))
+    values.sort(key=lambda each: (sign * each.estimate, each.name))
     combinations = [
         ChangedCombination(old.names[one], float(then), float(now), int(old.count[one]), int(new.count[two]))
         for (one, two), then, now in zip(pairs.tolist(), before, after, strict=True)
     ]
-    by_loss = sorted(combinations, key=lambda each: (each.after - each.before, -each.rows_after, each.values))
-    lost = [each for each in by_loss if solved_at is not None and each.after < solved_at <= each.before]
-    gained = [each for each in reversed(by_loss) if solved_at is not None and each.before < solved_at <= each.after]
-    drops = [each for each in by_loss[:DROPS] if each.after < each.before]
+    by_loss = sorted(combinations, key=lambda each: (sign * (each.after - each.before), -each.rows_after, each.values))
+
+    def solved(value: float) -> bool:
+        return solved_at is not None and sign * value >= sign * solved_at
+
+    lost = [each for each in by_loss if solved(each.before) and not solved(each.after)]
+    gained = [each for each in reversed(by_loss) if solved(each.after) and not solved(each.before)]
+    lost, gained = (lost, gained) if solved_at is not None else ([], [])
+    drops = [each for each in by_loss[:DROPS] if sign * (each.after - each.before) < 0]
     clear = [s for s in strata if s.difference is not None and s.difference.low * s.difference.high > 0]
     clear += [value for value in values if value.q is not None and value.q <= RATE]
     overall = change("all", everything)
-    worse = tuple(each for each in clear if each.estimate < 0)
-    better = tuple(each for each in reversed(clear) if each.estimate > 0)
+    worse = tuple(each for each in clear if sign * each.estimate < 0)
+    better = tuple(each for each in reversed(clear) if sign * each.estimate > 0)
     flips = len(lost) + len(gained)
     return ScoreComparison(
         score=name,
@@ -172,8 +180,26 @@ def _score(
         drops=tuple(drops),
         worse=worse,
         better=better,
-        sentence=_sentence(name, overall, worse, len(lost), len(gained), solved_at),
+        sentence=_sentence(name, overall, worse, len(lost), len(gained), solved_at, sign),
+        lower_is_better=scale.lower_is_better,
     )
+
+
+def _common_scale(old: Scored, new: Scored, name: str, first: int, second: int) -> Scale:
+    """The scale of a score in both tables."""
+    before, after = old.scales[first], new.scales[second]
+    if before.lower_is_better != after.lower_is_better:
+        raise BadInput(
+            f"Of the score {name!r}, lower values are better in one of {old.title} and {new.title}, but not in the other.",
+            fix="audit both with --lower-is-better, or neither",
+        )
+    if before.known and after.known and before.ends != after.ends:
+        ends = [f"{scale.low:g} to {scale.high:g}" for scale in (before, after)]
+        raise BadInput(
+            f"The score {name!r} is on a scale from {ends[0]} in {old.title}, but from {ends[1]} in {new.title}.",
+            fix="write both in one unit, or give the scale of both: --scale LOW,HIGH",
+        )
+    return after if after.known else before
 
 
 def _by_value(old: Scored, pairs: Int[np.ndarray, "pair 2"]) -> Iterator[tuple[str, Any]]:
@@ -186,20 +212,22 @@ def _by_value(old: Scored, pairs: Int[np.ndarray, "pair 2"]) -> Iterator[tuple[s
         yield from ((f"{place}={value}", np.array(held)) for value, held in holders.items() if value)
 
 
-def paired_difference(differences: Values, *, binary: bool) -> Interval | None:
+def paired_difference(differences: Values, *, binary: bool, reach: float = 1.0) -> Interval | None:
     """The mean difference with its t interval over combinations; None for a single combination.
 
     If every combination of a binary score changes alike (all stay, all are won, all are lost), the t interval would have
-    no width; then Wilson's bound on the share of other combinations is used.
+    no width; then Wilson's bound on the share of other combinations is used. `reach` is the difference of the two values
+    of a binary score.
     """
     count = len(differences)
     if count < 2:
         return None
     mean, error = (float(value) for value in mean_and_error(differences))
-    if binary and error == 0 and mean in (-1.0, 0.0, 1.0):
+    if binary and error == 0 and mean in (-reach, 0.0, reach):
         z = float(special.ndtri((1 + LEVEL) / 2))
-        reach = z**2 / (count + z**2)
-        return Interval(mean, max(-1.0, mean - reach), min(1.0, mean + reach), count, LEVEL, "Wilson over combinations")
+        half = reach * z**2 / (count + z**2)
+        ends = max(-reach, mean - half), min(reach, mean + half)
+        return Interval(mean, *ends, count, LEVEL, "Wilson over combinations")
     low, high = (float(end) for end in t_bounds(mean, error, count))
     return Interval(mean, low, high, count, LEVEL, "paired t over combinations")
 
@@ -221,7 +249,7 @@ def sign_test(first: int, second: int) -> float:
 
 
 def _sentence(
-    name: str, overall: Change, worse: Sequence[Change], lost: int, gained: int, solved_at: float | None
+    name: str, overall: Change, worse: Sequence[Change], lost: int, gained: int, solved_at: float | None, sign: float
 ) -> str:
     """What changed, in one or two sentences."""
     interval = overall.difference
@@ -232,7 +260,8 @@ def _sentence(
     if solved_at is not None:
         text += f" {counted(lost, 'combination')} lost, {gained:,} gained."
     if worse:
-        although = "Although the mean did not fall, worse" if overall.estimate >= 0 else "Worse"
+        bad = "fall" if sign > 0 else "rise"
+        although = f"Although the mean did not {bad}, worse" if sign * overall.estimate >= 0 else "Worse"
         parts = [f"{each.name} ({decimal(each.before)} to {decimal(each.after)})" for each in worse[:3]]
         more = f" and {len(worse) - 3:,} more" if len(worse) > 3 else ""
         text += f" {although}: {', '.join(parts)}{more}."

@@ -71,9 +71,10 @@ class ScoreComparison:
     drops: tuple[ChangedCombination, ...]
     """The largest losses, solved or not."""
     worse: tuple[Change, ...]
-    """Strata whose interval lies below 0, and values that are worse at a false discovery rate of .1."""
+    """Strata whose interval lies on the worse side of 0, and values that are worse at a false discovery rate of .1."""
     better: tuple[Change, ...]
     sentence: str
+    lower_is_better: bool = False
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

@@ -71,7 +71,7 @@ def check_gate(
             `trained`, `all_pairs_met`, `some_pairs_unmet`, `a_part_unseen`, `lowest`, `gap`, `adjusted_gap` or
             `coverage`; with a baseline also `lost`, `gained` and `change`. A score column can be named first.
         comparison: The comparison of a baseline (old) with this audit (new).
-        allow_drop: How much the mean score may fall below the baseline, over all shared combinations and in each
+        allow_drop: How much worse than the baseline the mean score may be, over all shared combinations and in each
             stratum.
 
     Returns:
@@ -176,15 +176,16 @@ def _ends(interval: Interval | None) -> dict[str, float]:
 
 def _drops(comparison: Comparison, allowed: float) -> Iterator[Check]:
     for score in comparison.scores:
+        sign = -1.0 if score.lower_is_better else 1.0
         for change in (score.overall, *score.strata):
             # A drop of exactly the allowed size passes, also after rounding.
-            failed = change.estimate < -allowed - 1e-9
+            failed = sign * change.estimate < -allowed - 1e-9
             what = f"{score.score}, {change.name}"
             sentence = (
                 f"{what}: {decimal(change.before)} to {decimal(change.after)} on {change.combinations:,} combinations"
             )
             if failed:
-                sentence += f", a drop of {_shown(-change.estimate)} where {allowed:g} is allowed"
+                sentence += f", a drop of {_shown(-sign * change.estimate)} where {allowed:g} is allowed"
             yield Check(f"{what}: drop > {allowed:g}", not failed, sentence)
 
 

@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Int
 
 import recombine
 from recombine.audit.cells import Cells
+from recombine.audit.scales import SHARE, UNKNOWN, Scale
 from recombine.audit.strata import STRATA, stratum_of
 from recombine.errors import BadInput
 
@@ -39,6 +40,8 @@ class Scored:
     mean: Float[np.ndarray, "cell score"]
     stratum: tuple[str, ...] | None
     """None if the training combinations are unknown."""
+    scales: tuple[Scale, ...]
+    """What the values of each score mean."""
 
     @property
     def trained(self) -> Bool[np.ndarray, " cell"] | None:
@@ -55,6 +58,7 @@ class Scored:
             stratum = [] if self.stratum is None else [self.stratum[index]]
             writer.writerow([*name, *stratum, self.count[index].item(), *self.mean[index].tolist()])
         named = {"slots": list(self.slots), "scores": list(self.scores), "binary": list(self.binary)}
+        named["scales"] = [dataclasses.asdict(scale) for scale in self.scales]
         return {"format": FORMAT, "version": recombine.__version__, **named, "csv": text.getvalue()}
 
 
@@ -77,6 +81,7 @@ def scored_cells(cells: Cells, title: str) -> Scored:
         cells.count[chosen],
         cells.mean[chosen],
         None if strata is None else tuple(strata[index] for index in chosen.tolist()),
+        tuple(cells.scale(index) for index in range(len(cells.scores))),
     )
 
 
@@ -142,6 +147,17 @@ def _from_document(document: dict[str, Any], title: str) -> Scored:
             np.array([int(row[first - 1]) for row in rows]),
             np.array([[float(value) for value in row[first:]] for row in rows]).reshape(len(rows), len(scores)),
             tuple(row[len(slots)] for row in rows) if stratified else None,
+            _scales(record, len(scores)),
         )
-    except (KeyError, ValueError, TypeError, IndexError) as error:
+    except (KeyError, ValueError, TypeError, IndexError, BadInput) as error:
         raise BadInput(f"The combinations in {title} cannot be read: {error!r}.", fix=AGAIN) from None
+
+
+def _scales(record: dict[str, Any], number: int) -> tuple[Scale, ...]:
+    """The scales of the scores; before they were kept, scores of 0 and 1 were shares and higher was better."""
+    if "scales" not in record:
+        return tuple(SHARE if binary else UNKNOWN for binary in record["binary"])
+    scales = tuple(Scale(**scale) for scale in record["scales"])
+    if len(scales) != number:
+        raise ValueError(f"{number} scores have {len(scales)} scales")
+    return scales

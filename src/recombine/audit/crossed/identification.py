@@ -5,9 +5,10 @@ from __future__ import annotations
 import collections
 import itertools
 import math
+from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy import sparse
 from scipy.linalg import get_lapack_funcs
 
@@ -15,6 +16,7 @@ from recombine.audit.cells import NOTHING, Cells
 from recombine.audit.coverage import connected
 from recombine.audit.crossed.design import Design, design_of
 from recombine.audit.findings import Identification
+from recombine.audit.possible import allowed_cells, asked_pairs
 from recombine.audit.wording import counted, listed
 
 LEAST_RESIDUAL = 1
@@ -43,7 +45,9 @@ def identify(cells: Cells, score: int) -> Identification:
     parameters, full_rank = design.parameters(), rank(design)
     residual, groups = len(design.cells) - full_rank, components(design)
     reasons = _reasons(cells.binary[score], design, parameters, residual, count, mean)
-    advice, collect = _advice(cells.binary[score], design, groups, parameters, residual, count, bool(reasons))
+    advice, collect = _advice(
+        cells.binary[score], design, groups, parameters, residual, count, bool(reasons), _can_exist(cells, design)
+    )
     sizes = (len(design.cells), parameters, residual, number_of(groups), float(np.median(count)))
     return Identification(*sizes, not reasons, reasons, advice, collect, full_rank)
 
@@ -85,14 +89,21 @@ def _reasons(
 
 
 def _advice(
-    binary: bool, design: Design, groups: Groups, parameters: int, residual: int, count: Count, refused: bool
+    binary: bool,
+    design: Design,
+    groups: Groups,
+    parameters: int,
+    residual: int,
+    count: Count,
+    refused: bool,
+    can_exist: CanExist | None,
 ) -> tuple[tuple[str, ...], Combinations]:
     """What to collect, in sentences and as combinations."""
     number, separate = len(design.cells), number_of(groups)
     sentences: list[str] = []
     collect: Combinations = ()
     if design.rows.shape[1] >= 2 and (residual < FEW_RESIDUAL or separate > 1):
-        more, collect, exhausted = completing(design, groups, 2 * parameters)
+        more, collect, exhausted = completing(design, groups, 2 * parameters, can_exist)
         each = max(2, math.ceil(float(np.median(count))))
         if more:
             sentences.append(
@@ -196,7 +207,27 @@ Combinations = tuple[tuple[str, ...], ...]
 """Combinations as labels of their values."""
 
 
-def completing(design: Design, groups: Groups, target: int) -> tuple[int, Combinations, bool]:
+CanExist = Callable[[Int[np.ndarray, "n slot"]], Bool[np.ndarray, " n"]]
+"""Says which rows of columns can exist."""
+
+
+def _can_exist(cells: Cells, design: Design) -> CanExist | None:
+    """Which rows can exist, as far as that is known; None if all can."""
+    if cells.possible is None and not len(asked_pairs(cells)):
+        return None
+
+    def allowed(rows: Int[np.ndarray, "n slot"]) -> Bool[np.ndarray, " n"]:
+        constituents = np.full((len(rows), len(cells.slots)), NOTHING, dtype=np.int64)
+        for column in range(rows.shape[1]):
+            constituents[np.arange(len(rows)), design.slot[rows[:, column]]] = design.constituent[rows[:, column]]
+        return allowed_cells(cells, constituents)
+
+    return allowed
+
+
+def completing(
+    design: Design, groups: Groups, target: int, can_exist: CanExist | None = None
+) -> tuple[int, Combinations, bool]:
     """New combinations of the existing values that connect groups and reuse rare values, up to `target` in total.
 
     Returns how many are needed, the first of them as labels, and whether these are all that remain.
@@ -212,12 +243,18 @@ def completing(design: Design, groups: Groups, target: int) -> tuple[int, Combin
     if size <= LISTED:
         everything = _sensible(design, np.array(list(itertools.product(*slots)), dtype=np.int64))
         everything = everything[np.array([tuple(row) not in seen for row in everything.tolist()], dtype=bool)]
+        if can_exist is not None and len(everything):
+            everything = everything[can_exist(everything)]
     wanted = max(target - len(design.cells), number_of(groups) - 1, 1)
     number = wanted if everything is None else min(wanted, len(everything))
     uses, label = design.uses.astype(float), groups.copy()
     shown: list[tuple[int, ...]] = []
     while len(shown) < min(number, SHOWN):
         candidates = _drawn(design, slots, uses, rng) if everything is None else everything
+        if everything is None and can_exist is not None and len(candidates):
+            candidates = candidates[can_exist(candidates)]
+        if not len(candidates):
+            break
         joins = (np.diff(np.sort(label[candidates], axis=1), axis=1) > 0).sum(1)
         order = np.argsort(-(1 / (1 + uses[candidates]) ** 2).sum(1) - joins, kind="stable")
         best = next((row for row in map(tuple, candidates[order].tolist()) if row not in seen), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -16,12 +17,15 @@ from recombine.audit.crossed.links import Scatter
 from recombine.audit.crossed.model import Crossed, Effects, Scores
 from recombine.audit.crossed.standouts import RATE, Standing, pair_variance, pairs_standing, parts_standing
 from recombine.audit.findings import Deviation, Fit, Link, PartsFinding
-from recombine.audit.wording import counted, listed, percent
+from recombine.audit.wording import counted, listed
 from recombine.stats import ALPHA, LEVEL, Interval
 
 SHOWN = 10
 MOST_COLUMNS = 120
 """The most columns beside the largest slot; of a larger design, the most frequent values are fitted."""
+
+MOST_CELLS = 10_000
+"""The most combinations that are fitted; of more, so many are drawn."""
 
 QUIETEST = 1e-6
 """The least noise of rows, in units of the variance between combinations, so that noiseless scores can be fitted."""
@@ -29,10 +33,11 @@ QUIETEST = 1e-6
 QUIET = 0.01
 """Values that vary less than this do not differ (in log odds; for real scores the share of variance between combinations)."""
 
-UNSURE = 0.5
-"""If combinations could have a larger share of the variance than this, the verdict says so."""
+SMALL = 0.5
+"""Parts suffice only if the standard deviation of combinations is surely below this times that of the parts."""
 
 Deviations = tuple[Deviation, ...]
+UNITS: dict[Link, str] = {"identity": "", "logit": " log odds", "log": " (natural logarithm)"}
 WORDS: dict[Link, str] = {"identity": "sums", "logit": "log odds", "log": "logarithms (all parts must succeed)"}
 
 
@@ -66,15 +71,15 @@ def parts_or_combination(
     """
     identification = identify(cells, score)
     if not identification.identified:
-        verdict = " ".join((*identification.reasons, *identification.advice[:1]))
+        verdict = " ".join(("Unknown.", *identification.reasons, *identification.advice[:1]))
         return PartsFinding(identification, verdict=verdict)
     whole = design_of(cells, score)
-    design = frequent(whole, MOST_COLUMNS)
+    design = _drawn(frequent(whole, MOST_COLUMNS), seed)
     notes = _notes(cells, whole, design, score, identification.residual)
     if len(design.cells) - rank(design) < LEAST_RESIDUAL or np.ptp(cells.mean[design.cells, score]) == 0:
         reason = f"{notes[0]} These cannot separate parts from combinations."
         refused = dataclasses.replace(identification, identified=False, reasons=(reason,))
-        return PartsFinding(refused, verdict=reason, notes=notes)
+        return PartsFinding(refused, verdict=f"Unknown. {reason}", notes=notes)
     done = 0
 
     def count(more: int) -> None:
@@ -91,18 +96,30 @@ def parts_or_combination(
     first = fitted[0]
     parts = parts_standing(first.effects)
     hardest_parts = _named(design.labels, parts, parts.harder, -1, first)
+    # Of two values one is as much better as the other is worse: it is named once.
+    several = np.array([len(design.of(int(place))) != 2 or not design.single[int(place)] for place in design.slot])
+    easiest_parts = _named(design.labels, parts, np.where(several, parts.easier, 1.0), 1, first)
     hardest, easiest = _pairs(design, fitted, seed) if interaction else ((), ())
     quiet = float(first.effects.part_variance[0].sum()) < QUIET
     verdict = _verdict(fits, interaction, hardest_parts, hardest, easiest, quiet)
-    return PartsFinding(identification, fits, interaction, hardest_parts, hardest, verdict, easiest, notes)
+    found = PartsFinding(identification, fits, interaction, hardest_parts, hardest, verdict, easiest, notes)
+    return dataclasses.replace(found, easiest_parts=easiest_parts)
+
+
+def _drawn(design: Design, seed: int) -> Design:
+    """At most `MOST_CELLS` of the combinations, drawn at random: the time of a fit grows with their number."""
+    if len(design.cells) <= MOST_CELLS:
+        return design
+    chosen = np.zeros(len(design.cells), dtype=bool)
+    chosen[np.random.default_rng(seed).choice(len(chosen), MOST_CELLS, replace=False)] = True
+    return design.kept(chosen)
 
 
 def _scatters(cells: Cells, score: int, design: Design) -> list[Scatter]:
-    """The plausible links: logit and log for binary scores, otherwise identity, and log for scores between 0 and 1."""
+    """The plausible links: logit and log for binary scores, otherwise identity, and log for scores on a known scale."""
     if cells.binary[score]:
         return [Scatter("logit", True), Scatter("log", True)]
-    mean = cells.mean[design.cells, score]
-    share = bool(((mean > 0) & (mean <= 1)).all())
+    share = cells.scale(score).known and bool((cells.shares(score)[design.cells] > 0).all())
     return [Scatter("identity", False), *([Scatter("log", False)] if share else [])]
 
 
@@ -131,11 +148,14 @@ def _pairs(design: Design, fitted: list[_Fitted], seed: int) -> tuple[Deviations
 def _scores(cells: Cells, score: int, design: Design, scatter: Scatter) -> tuple[Scores, float, int]:
     """The scores to fit (in units of their standard deviation under the identity link), the unit, and the noise's freedom."""
     count = cells.count[design.cells].astype(float)
-    mean: Float[np.ndarray, " cell"] = cells.mean[design.cells, score]
     freedom = int(count.sum()) - len(count)
     if scatter.binary:
-        return Scores(mean[None], count, np.ones(1)), 1.0, freedom
+        return Scores(cells.shares(score)[design.cells][None], count, np.ones(1)), 1.0, freedom
+    mean: Float[np.ndarray, " cell"] = cells.upright(score)[design.cells]
     noise = float(np.nansum(cells.spread[design.cells, score])) / max(freedom, 1)
+    if scatter.link == "log":
+        low, high = cells.scale(score).ends
+        mean, noise = cells.shares(score)[design.cells], noise / (high - low) ** 2
     unit = float(mean.std())
     noise = max(noise, QUIETEST * unit**2)
     if scatter.link == "log":
@@ -150,12 +170,10 @@ def _fit(design: Design, fitted: _Fitted) -> Fit:
     ends = (inside.estimate * square, inside.low * square, inside.high * square)
     variance = Interval(*ends, inside.replicates, LEVEL, inside.method)
     parts = {place: float(v) * square for place, v in zip(design.slots, fitted.effects.part_variance[0], strict=True)}
-    total = sum(parts.values()) + variance.estimate
     method = f"crossed random effects, parametric bootstrap of {fitted.tested.draws} tables"
     if inside.high >= RANGE[1]:
         method += "; the upper end is the largest variance considered"
-    share = variance.estimate / total if total > 0 else 0.0
-    return Fit(fitted.model.scatter.link, parts, variance, fitted.tested.p, share, method)
+    return Fit(fitted.model.scatter.link, parts, variance, fitted.tested.p, method)
 
 
 def _named(names: tuple[str, ...], standing: Standing, q: np.ndarray, sign: int, fitted: _Fitted) -> Deviations:
@@ -173,7 +191,12 @@ def _named(names: tuple[str, ...], standing: Standing, q: np.ndarray, sign: int,
 
 def _notes(cells: Cells, whole: Design, design: Design, score: int, residual: int) -> tuple[str, ...]:
     notes = []
-    if len(design.cells) < len(whole.cells):
+    if len(design.cells) == MOST_CELLS < len(whole.cells):
+        notes.append(
+            f"Fitted on {len(design.cells):,} combinations of the {len(design.slot):,} most frequent values, drawn at random "
+            f"out of {len(whole.cells):,} combinations of {len(whole.slot):,} values."
+        )
+    elif len(design.cells) < len(whole.cells):
         notes.append(
             f"Fitted on the {len(design.cells):,} combinations of the {len(design.slot):,} most frequent values, "
             f"out of {len(whole.cells):,} combinations of {len(whole.slot):,} values."
@@ -194,20 +217,20 @@ def _verdict(
     """One sentence."""
     tests = " and ".join(f"p = {fit.p:.2g} in {WORDS[fit.link]}" for fit in fits)
     if interaction:
-        share = f"{percent(fits[0].share)} of the variance between combinations"
         named = _list("hardest", hardest) or _list("better than their parts predict", easiest)
-        return f"Combinations matter beyond their parts: they account for {share} ({tests}){named}."
+        return f"Combinations matter beyond their parts ({tests}){named}."
     weak = _list("hardest", parts)
-    adding = [fit for fit in fits if fit.p > ALPHA]
-    if len(adding) < len(fits):
-        return f"Parts suffice: scores are additive in {WORDS[adding[0].link]} ({tests}){weak}."
     if quiet:
         return f"Neither parts nor combinations differ by more than chance ({tests})."
-    high = fits[0].combination_variance.high
-    upper = high / max(high + sum(fits[0].part_variance.values()), 1e-300)
-    bound = "but the table cannot exclude one of up to" if upper > UNSURE else "it has at most"
-    share = f"{percent(upper)} of the variance between combinations"
-    return f"Parts suffice: no sign of an interaction, {bound} {share} ({tests}){weak}."
+    # The link under which the scores add up best.
+    fit = max(fits, key=lambda each: each.p)
+    beyond, own = math.sqrt(fit.combination_variance.high), math.sqrt(sum(fit.part_variance.values()))
+    unit = UNITS[fit.link]
+    spread = f"beyond their parts, combinations differ by a standard deviation of at most {beyond:.2g}{unit}, parts by {own:.2g}"
+    if beyond <= SMALL * own:
+        return f"Parts suffice: {spread} ({tests}){weak}."
+    could = f"beyond their parts, combinations could differ by a standard deviation of up to {beyond:.2g}{unit}, parts do by {own:.2g}"
+    return f"No sign of an interaction, but this table cannot exclude one: {could} ({tests}){weak}."
 
 
 def _list(what: str, deviations: Deviations) -> str:

@@ -6,13 +6,15 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from recombine.audit.cells import NOTHING, Cells, Factor
-from recombine.audit.reading.levels import Levels, name_values, spelled_alike
+from recombine.audit.reading.levels import Levels, all_numbers, name_values, spelled_alike
 from recombine.audit.reading.query import Columns, Groups
 from recombine.audit.wording import counted
 from recombine.errors import BadInput
 
 MANY = 1000
 """A factor with at least this many values gets a note."""
+MANY_NUMBERS = 20
+"""A factor with at least this many numbers gets a note."""
 SHOWN = 3
 
 
@@ -27,7 +29,7 @@ def cells_of(
     """Groups as cells. Different texts can be one combination, such as sets in another order."""
     kept = used(groups)
     codes = np.concatenate([groups.codes[kept], *([] if training is None else [training.codes[training.whole]])])
-    parts, place, factors = _parts(columns.factors, levels, codes)
+    parts, place, factors = _parts(columns, levels, codes)
     rows, cell = np.unique(parts, axis=0, return_inverse=True)
     cell = cell.reshape(-1)
     number = int(kept.sum())
@@ -37,7 +39,8 @@ def cells_of(
         trained = np.zeros(len(rows), dtype=bool)
         trained[cell[:number][groups.trained[kept] > 0]] = True
         trained[cell[number:]] = True
-    cells = Cells(factors, rows, place, columns.scores, groups.binary, count, mean, spread, trained)
+    moments = (count, mean, spread)
+    cells = Cells(factors, rows, place, columns.scores, groups.binary, *moments, trained, scales=groups.scales)
     if (count > 0).sum() < 2:
         only = cells.name(int(np.flatnonzero(count > 0)[0]))
         raise BadInput(
@@ -48,18 +51,19 @@ def cells_of(
 
 
 def _parts(
-    factors: tuple[Factor, ...], levels: dict[str, Levels], codes: Int[np.ndarray, "group column"]
+    columns: Columns, levels: dict[str, Levels], codes: Int[np.ndarray, "group column"]
 ) -> tuple[Int[np.ndarray, "group slot"], tuple[str, ...], tuple[Factor, ...]]:
     """The constituents of each group, numbered across all factors."""
     first, offset, blocks = 0, 0, []
     places: tuple[str, ...] = ()
     named: tuple[Factor, ...] = ()
-    for factor in factors:
-        columns = slice(first, first + len(factor.columns))
-        own, parts, slots = name_values(factor, levels[factor.name], codes[:, columns])
+    for factor in columns.factors:
+        held = slice(first, first + len(factor.columns))
+        ordering = columns.orderings.get(factor.name)
+        own, parts, slots = name_values(factor, levels[factor.name], codes[:, held], ordering)
         blocks.append(np.where(parts < 0, parts, parts + offset))
         places, named = (*places, *slots), (*named, own)
-        first, offset = columns.stop, offset + len(own.values)
+        first, offset = held.stop, offset + len(own.values)
     return np.concatenate(blocks, axis=1), places, named
 
 
@@ -116,7 +120,7 @@ def missing_factors(groups: Groups, columns: Columns, title: str) -> list[str]:
 
 def missing_scores(groups: Groups, columns: Columns) -> list[str]:
     """A note about rows that lack a score. A row needs all scores, so that all scores refer to the same rows."""
-    lost = int(groups.rows.sum() - groups.count.sum())
+    lost = int(groups.rows.sum() - groups.scored.sum())
     if not lost:
         return []
     where = _by_name(columns.scores, groups.missing)
@@ -140,6 +144,11 @@ def shape_notes(cells: Cells) -> list[str]:
         if len(factor.values) >= MANY:
             notes.append(
                 f"Factor {factor.name} has {len(factor.values):,} values: is it an identifier rather than a factor?"
+            )
+        elif len(factor.values) >= MANY_NUMBERS and not factor.positions and all_numbers(factor.values):
+            notes.append(
+                f"Factor {factor.name} has {len(factor.values):,} different numbers: --numeric {factor.name} puts them "
+                "into bins and tests for a trend."
             )
         if alike := spelled_alike(factor.values):
             shown = "; ".join(", ".join(map(repr, group[:SHOWN])) for group in alike[:SHOWN])

@@ -14,6 +14,7 @@ import pyarrow as pa
 from jaxtyping import Int
 
 from recombine.audit.cells import NOTHING, Factor
+from recombine.audit.reading.ordered import Ordering, ordered_values
 from recombine.errors import BadInput
 
 SEPARATORS = ("|", ";", "+")
@@ -41,12 +42,21 @@ Named = tuple[Factor, Int[np.ndarray, "group slot"], tuple[str, ...]]
 """A factor with its values, the numbers of those values in each combination, and the name of each slot."""
 
 
-def name_values(factor: Factor, levels: Levels, codes: Int[np.ndarray, "group column"]) -> Named:
-    """Number the values of a factor that occur, in their natural order."""
+def name_values(
+    factor: Factor, levels: Levels, codes: Int[np.ndarray, "group column"], ordering: Ordering | None = None
+) -> Named:
+    """Number the values of a factor that occur, in their natural order or the given one; numbers may be put into bins."""
     texts = [*levels.texts]
     used = [int(code) for code in np.unique(codes)]
     if factor.kind == "set":
         return _name_members(factor, texts, used, codes[:, 0])
+    if ordering is not None:
+        weights = np.bincount(codes.reshape(-1), minlength=len(texts))[used]
+        ordered = ordered_values(factor.name, [texts[code] for code in used], weights, ordering)
+        new = np.full(len(texts), NOTHING, dtype=np.int64)
+        new[used] = ordered.number
+        factor = dataclasses.replace(factor, values=ordered.values, positions=ordered.positions)
+        return factor, new[codes], factor.slots
     values = natural_order(texts[code] for code in used)
     position = {value: number for number, value in enumerate(values)}
     new = np.full(len(texts), NOTHING, dtype=np.int64)
@@ -103,6 +113,11 @@ def natural_order(values: Iterable[str]) -> tuple[str, ...]:
     if any(number is None for number in numbers):
         return tuple(listed)
     return tuple(value for _, value in sorted(zip(numbers, listed, strict=True)))
+
+
+def all_numbers(values: Sequence[str]) -> bool:
+    """Whether all values are finite numbers."""
+    return all(_number(value) is not None for value in values)
 
 
 def _number(value: str) -> float | None:

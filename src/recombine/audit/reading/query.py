@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import duckdb
@@ -16,7 +16,11 @@ from recombine.audit.cells import NOTHING, Factor
 from recombine.audit.reading.errors import bad_filter, forbidden_filter
 from recombine.audit.reading.formats import identifier, literal
 from recombine.audit.reading.levels import Levels
+from recombine.audit.reading.ordered import Ordering
+from recombine.audit.reading.score_query import about_rows, meant, scored_rows
+from recombine.audit.reading.scoring import Meaning, percent_sql, score_sql
 from recombine.audit.reading.tables import Table, plain
+from recombine.audit.scales import Scale
 from recombine.errors import BadInput
 
 MOST = 5_000_000
@@ -36,6 +40,10 @@ class Columns:
     split: tuple[str, Sequence[str]] | None = None
     """A column, and the values in it that mean trained."""
     key: str | None = None
+    meaning: Meaning = dataclasses.field(default_factory=Meaning)
+    """What the scores mean."""
+    orderings: Mapping[str, Ordering] = dataclasses.field(default_factory=dict)
+    """The factors whose values have an order."""
 
     @property
     def factor_columns(self) -> tuple[str, ...]:
@@ -45,8 +53,8 @@ class Columns:
     @property
     def wanted(self) -> list[str]:
         """All columns that the table must have."""
-        more = (None if self.split is None else self.split[0], self.key)
-        return [*self.factor_columns, *self.scores, *(name for name in more if name is not None)]
+        more = (None if self.split is None else self.split[0], self.key, self.meaning.trials, self.meaning.cluster)
+        return list(dict.fromkeys([*self.factor_columns, *self.scores, *(name for name in more if name is not None)]))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,12 +67,16 @@ class Groups:
     trained: Int[np.ndarray, " group"]
     """Rows that the split column marks as trained."""
     count: Int[np.ndarray, " group"]
-    """Rows that have all scores."""
+    """Rows that have all scores; their trials where rows stand for trials."""
     mean: Float[np.ndarray, "group score"]
     variance: Float[np.ndarray, "group score"]
     missing: Int[np.ndarray, " score"]
     """Rows without each score."""
     binary: tuple[bool, ...]
+    scales: tuple[Scale, ...]
+    scored: Int[np.ndarray, " group"]
+    """Rows that have all scores."""
+    notes: tuple[str, ...] = ()
 
     @property
     def whole(self) -> np.ndarray:
@@ -98,7 +110,7 @@ class Query:
         try:
             described = f"DESCRIBE SELECT (\n{where}\n) AS kept FROM ({self._named()})"
             ((_, kind, *_),) = self.table.connection.execute(described).fetchall()
-            self.table.connection.execute(f"SELECT 1 FROM ({self._kept()}) LIMIT 0").fetchall()
+            self.table.connection.execute(f"SELECT 1 FROM ({self.kept()}) LIMIT 0").fetchall()
         except duckdb.Error as error:
             if self.as_text or not isinstance(error, duckdb.ConversionException):
                 raise bad_filter(where, error, [column.name for column in self.table.columns]) from None
@@ -114,7 +126,7 @@ class Query:
         self.seen = {name: self.table.column(name).text for name in self.seen}
         self._check_filter()
 
-    def _kept(self, numbered: bool = False) -> str:
+    def kept(self, numbered: bool = False) -> str:
         """SQL of the rows that the filter keeps: f0.. factors, s0.. scores, w0.. scores as written, p split, k key, r row."""
         outer = ", ".join(f"{identifier(self._hidden + name)} AS {name}" for name in self._expressions(numbered))
         query = f"SELECT {outer} FROM ({self._named(numbered)})"
@@ -134,8 +146,15 @@ class Query:
     def _expressions(self, numbered: bool) -> dict[str, str]:
         table, columns = self.table, self.columns
         expressions = {f"f{n}": table.column(name).text for n, name in enumerate(columns.factor_columns)}
-        expressions |= {f"s{n}": table.column(name).score for n, name in enumerate(columns.scores)}
-        expressions |= {f"w{n}": table.column(name).text for n, name in enumerate(columns.scores)}
+        meaning = columns.meaning
+        for n, name in enumerate(columns.scores):
+            column = table.column(name)
+            expressions |= {f"s{n}": score_sql(column, meaning.success), f"w{n}": column.text}
+            expressions[f"h{n}"] = "false" if meaning.success else percent_sql(column)
+        if meaning.trials is not None:
+            expressions["t"] = score_sql(table.column(meaning.trials))
+        if meaning.cluster is not None:
+            expressions["c"] = table.column(meaning.cluster).text
         if columns.split is not None:
             expressions["p"] = plain(table.column(columns.split[0]).text)
         if columns.key is not None:
@@ -157,18 +176,24 @@ class Query:
 
     def _groups(self, levels: dict[str, Levels]) -> Groups:
         scores = range(len(self.columns.scores))
+        source, forms = scored_rows(self)
         whole = " AND ".join(f"isfinite(s{n})" for n in scores) or "false"
-        valued = ", ".join(f"CASE WHEN whole THEN s{n} END AS v{n}" for n in scores)
+        valued = ", ".join(f"CASE WHEN whole THEN {forms[n].value} END AS v{n}" for n in scores)
         factors = ", ".join(f"f{n}" for n in range(len(self.columns.factor_columns)))
         trained = "false"
         if self.columns.split is not None:
             trained = f"p IN ({', '.join(literal(value.strip().lower()) for value in self.columns.split[1])})"
         asked = ["count(*) AS rows", f"count(*) FILTER ({trained}) AS trained"]
-        asked += ["count(v0) AS n" if scores else "0 AS n"]
+        binomial = bool(scores) and all(form.binomial for form in forms)
+        counted_rows = "CAST(sum(t) FILTER (whole) AS BIGINT)" if binomial else "count(v0)"
+        asked += [f"coalesce({counted_rows}, 0) AS n, count(v0) AS o" if scores else "0 AS n, 0 AS o"]
+        weighted = self.columns.meaning.trials is not None
         for n in scores:
-            asked += [f"favg(v{n}) AS m{n}", f"var_pop(v{n}) AS q{n}", f"bool_and(v{n} IN (0, 1)) AS b{n}"]
+            mean = f"sum(v{n} * t) / sum(t) FILTER (v{n} IS NOT NULL)" if weighted else f"favg(v{n})"
+            asked += [f"{mean} AS m{n}", f"var_pop(v{n}) AS q{n}", f"min(v{n}) AS l{n}", f"max(v{n}) AS u{n}"]
             asked += [f"count(*) FILTER (s{n} IS NULL) AS g{n}", f"count(*) FILTER (isinf(s{n})) AS i{n}"]
-        rows = f"SELECT *, {whole} AS whole FROM ({self._kept()})"
+            asked += [f"count(*) FILTER (h{n} AND whole) AS h{n}"]
+        rows = f"SELECT *, {whole} AS whole FROM ({source})"
         rows = f"SELECT *{', ' if valued else ''}{valued} FROM ({rows})"
         query = f"SELECT {factors}, {', '.join(asked)} FROM ({rows}) GROUP BY {factors}"
         pieces, total = [], 0
@@ -190,16 +215,28 @@ class Query:
         if (np.abs(mean) > LARGEST).any() or (variance > LARGEST**2).any():
             raise BadInput(f"The scores of {self.table.title} are too large to average.", fix="rescale them")
         missing = np.array([joined[f"g{n}"].sum() for n in scores], dtype=np.int64)
-        binary = tuple(bool(joined[f"b{n}"].all()) for n in scores)
+        known = [meant(self, n, forms[n], joined) for n in scores]
+        for n in scores:
+            if forms[n].binomial:
+                low, high = known[n][0].ends
+                variance[:, n] = (mean[:, n] - low) * (high - mean[:, n])
         counts = (joined["codes"], joined["rows"], joined["trained"], joined["n"])
-        return Groups(*counts, mean, variance, missing, binary)
+        return Groups(
+            *counts,
+            mean,
+            variance,
+            missing,
+            tuple(each[1] for each in known),
+            tuple(each[0] for each in known),
+            joined["o"],
+            tuple(dict.fromkeys([*about_rows(self, binomial), *(note for each in known for note in each[2])])),
+        )
 
     def _piece(self, batch: pa.RecordBatch, levels: dict[str, Levels]) -> dict[str, np.ndarray]:
         piece = {"codes": self._codes(batch, levels)}
         for name in batch.schema.names[len(self.columns.factor_columns) :]:
-            column = batch.column(name).fill_null(True) if name[0] == "b" else batch.column(name)
-            kind = bool if name[0] == "b" else np.float64 if name[0] in "mq" else np.int64
-            piece[name] = column.to_numpy(zero_copy_only=False).astype(kind)
+            kind = np.float64 if name[0] in "mqlu" else np.int64
+            piece[name] = batch.column(name).to_numpy(zero_copy_only=False).astype(kind)
         return piece
 
     def _codes(self, batch: pa.RecordBatch, levels: dict[str, Levels]) -> Int[np.ndarray, "group column"]:
@@ -212,7 +249,7 @@ class Query:
         names = [f"f{n}" for n in range(len(self.columns.factor_columns))] + [f"s{n}" for n in scores]
         names += ["r"] if self.columns.key is None else ["r", "k"]
         whole = " AND ".join(f"s{n} IS NOT NULL" for n in scores)
-        query = f"SELECT {', '.join(names)} FROM ({self._kept(numbered=True)}) WHERE {whole} ORDER BY r"
+        query = f"SELECT {', '.join(names)} FROM ({self.kept(numbered=True)}) WHERE {whole} ORDER BY r"
         pieces = []
         for batch in self.table.batches(query, self.columns.where):
             piece = {"codes": self._codes(batch, levels), "row": batch.column("r").to_numpy()}
@@ -228,7 +265,7 @@ class Query:
 
     def splits(self, shown: int = 8) -> list[str]:
         """Some values of the split column."""
-        query = f"SELECT DISTINCT p FROM ({self._kept()}) WHERE p IS NOT NULL ORDER BY p LIMIT {shown}"
+        query = f"SELECT DISTINCT p FROM ({self.kept()}) WHERE p IS NOT NULL ORDER BY p LIMIT {shown}"
         return [row[0] for row in self.table.fetch(query, self.columns.where)]
 
     def _no_rows(self) -> BadInput:
@@ -241,7 +278,7 @@ class Query:
         )
 
     def _not_a_number(self, n: int) -> BadInput:
-        query = f"SELECT r, w{n} FROM ({self._kept(numbered=True)}) WHERE isinf(s{n}) ORDER BY r LIMIT 1"
+        query = f"SELECT r, w{n} FROM ({self.kept(numbered=True)}) WHERE isinf(s{n}) ORDER BY r LIMIT 1"
         row, value = self.table.fetch(query, self.columns.where)[0]
         return BadInput(
             f"Score {self.columns.scores[n]!r} is not a finite number in row {row + 1} of {self.table.title}: {value[:80]!r}.",

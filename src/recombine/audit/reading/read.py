@@ -13,11 +13,14 @@ from jaxtyping import Float, Int
 
 from recombine.audit.cells import Cells, Factor
 from recombine.audit.logs.log import Log
+from recombine.audit.possible import read_possible, with_possible
 from recombine.audit.reading.combining import about_training, cells_of, missing_factors, missing_scores, shape_notes
 from recombine.audit.reading.levels import Levels
+from recombine.audit.reading.ordered import parse_orderings
 from recombine.audit.reading.query import Columns, Groups, Query, check_filter
+from recombine.audit.reading.scoring import Meaning
 from recombine.audit.reading.tables import open_table
-from recombine.errors import BadInput
+from recombine.errors import BadInput, did_you_mean
 
 Source = Any
 """The path of a table (CSV, TSV, Parquet, JSON Lines, Arrow) or of a log, a `Log`, or a frame of pandas, polars or Arrow."""
@@ -44,7 +47,7 @@ def read_cells(source: Source, **columns: Any) -> Cells:
     Args:
         source: The table: a file (CSV, TSV, Parquet, JSON Lines, Arrow) or a pandas, polars or Arrow frame.
         columns: What the columns hold, as in `audit_table`: `factors`, `roles`, `sets`, `scores`, `where`, `train`,
-            `split`, `key` and `memory`. Scores are a sequence of names.
+            `split`, `scale`, `numeric`, `space`, `key`, `memory`, ... Scores are a sequence of names.
 
     Example:
         ```python
@@ -71,6 +74,14 @@ def _columns(
     split: tuple[str, str | Sequence[str]] | None = None,
     sets: Sequence[str] = (),
     key: str | None = None,
+    scale: tuple[float, float] | None = None,
+    lower_is_better: bool = False,
+    chance: float | None = None,
+    success: str | Sequence[str] | None = None,
+    trials: str | None = None,
+    cluster: str | None = None,
+    numeric: Mapping[str, Any] | Sequence[str] = (),
+    ordinal: Mapping[str, Sequence[str]] | None = None,
 ) -> Columns:
     """The named columns, checked as far as possible without the table."""
     roles, chosen = roles or {}, []
@@ -100,7 +111,22 @@ def _columns(
         check_filter(where)
     if split is not None:
         split = split[0], (split[1],) if isinstance(split[1], str) else tuple(split[1])
-    return Columns(tuple(chosen), tuple(scores), where, split, key)
+    passed = (success,) if isinstance(success, str) else tuple(success or ())
+    meaning = Meaning(scale, lower_is_better, chance, passed, trials, cluster)
+    for what, name in (("trials", trials), ("cluster", cluster)):
+        if name is not None and name in used:
+            raise BadInput(
+                f"Column {name!r} is named as {what}, but also as a factor or score.", fix="name another one"
+            )
+    orderings = parse_orderings(numeric, ordinal)
+    values = [factor.name for factor in chosen if factor.kind != "set"]
+    for name in orderings:
+        if name not in values:
+            raise BadInput(
+                f"{name!r} is named as numeric or ordinal, but is no factor with values.",
+                fix=did_you_mean(name, values),
+            )
+    return Columns(tuple(chosen), tuple(scores), where, split, key, meaning, orderings)
 
 
 @dataclasses.dataclass
@@ -129,20 +155,33 @@ class _Gathered:
 
 @contextlib.contextmanager
 def _gathered(
-    source: Source, *, train: Source | None = None, memory: int | None = None, **named: Any
+    source: Source,
+    *,
+    train: Source | None = None,
+    memory: int | None = None,
+    space: str | Path | None = None,
+    **named: Any,
 ) -> Iterator[_Gathered]:
     columns = _columns(train=train, **named)
+    possible = None if space is None else read_possible(space)
     levels = {factor.name: Levels() for factor in columns.factors}
     title = title_of(source, "the table")
     with open_table(source, title=title, wanted=columns.wanted, where=columns.where, memory=memory) as table:
         query = Query(table, columns)
         groups = query.groups(levels)
         _check_columns(query, groups, title)
-        notes = [*table.notes, *missing_factors(groups, columns, title), *missing_scores(groups, columns)]
+        notes = [
+            *table.notes,
+            *groups.notes,
+            *missing_factors(groups, columns, title),
+            *missing_scores(groups, columns),
+        ]
         training, more = (None, []) if train is None else _training(train, columns, levels, memory)
         notes += more
         cells, codes, cell = cells_of(groups, training, columns, levels, title)
         cells = dataclasses.replace(cells, notes=(*notes, *about_training(cells, groups, cell), *shape_notes(cells)))
+        if possible is not None:
+            cells = with_possible(cells, possible)
         yield _Gathered(cells, query, levels, codes, cell)
 
 
@@ -187,7 +226,7 @@ def _training(
 ) -> tuple[Groups, list[str]]:
     """The combinations of a training table. The filter applies to it too, if it has the filter's columns."""
     title = title_of(train, "the training table")
-    plain = Columns(columns.factors, where=columns.where)
+    plain = Columns(columns.factors, where=columns.where, orderings=columns.orderings)
     notes = []
     with open_table(train, title=title, wanted=plain.wanted, where=plain.where, memory=memory) as table:
         try:

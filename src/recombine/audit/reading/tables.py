@@ -63,21 +63,6 @@ class Column:
         """Whether it holds lists."""
         return self.kind.endswith("]")
 
-    @property
-    def score(self) -> str:
-        """SQL: the value as a number; NULL if it is missing, infinite if it is not a number."""
-        if self.kind.split("(")[0] in NUMBERS:
-            value = f"CAST({self.raw} AS DOUBLE)"
-            return f"CASE WHEN isnan({value}) THEN NULL ELSE {value} END" if self.kind in FLOATS else value
-        # Most texts are numbers, so the other cases are only checked if they are not.
-        number, text = f"TRY_CAST({self.text} AS DOUBLE)", plain(self.text)
-        missing = ", ".join(map(literal, ("", *MISSING_SCORES)))
-        return (
-            f"CASE WHEN {number} IS NOT NULL THEN (CASE WHEN isnan({number}) THEN NULL ELSE {number} END) "
-            f"WHEN {self.text} IS NULL OR {text} IN ({missing}) THEN NULL WHEN {text} = 'true' THEN 1.0 "
-            f"WHEN {text} = 'false' THEN 0.0 ELSE CAST('inf' AS DOUBLE) END"
-        )
-
 
 @dataclasses.dataclass
 class Table:

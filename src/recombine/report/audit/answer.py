@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from recombine.audit.evidence import LOW
 from recombine.audit.findings import Advice, ScoreFinding, Stratum
 from recombine.audit.strata import MET, TRAINED, UNMET
 from recombine.audit.wording import counted, listed
@@ -12,6 +11,17 @@ from recombine.figures.wording import number, signed
 from recombine.stats.intervals import Interval
 
 Tone = Literal["supported", "contradicted", "inconclusive"]
+
+
+DECISIVE = (
+    "memorises",
+    "collect-pairs",
+    "collect-pairs-or-values",
+    "coverage-fine-model-limit",
+    "composes",
+    "undecided",
+)
+"""The first of these rules that an audit gives decides its answer."""
 
 
 class Answer(NamedTuple):
@@ -35,19 +45,29 @@ def answer(finding: ScoreFinding) -> Answer:
     strata = () if finding.gap is None else finding.gap.strata
     mean = {stratum.name: stratum.score.estimate for stratum in strata if stratum.score is not None}
     trained, met, unmet = (number(mean.get(name)) for name in (TRAINED, MET, UNMET))
-    if "memorises" in rules:
+    if "constant-score" in rules:
+        said = rules["constant-score"]
+        return Answer(said.sentence, "supported" if "nothing to fix" in said.sentence else "inconclusive")
+    decisive = next((advice.rule for advice in finding.advice if advice.rule in DECISIVE), "")
+    if decisive == "memorises":
         return Answer(
             f"It memorises: {trained} on trained combinations but {met} on held-out ones, although training had all their "
             "values and all their pairs.",
             "contradicted",
         )
-    if "collect-pairs" in rules:
+    if decisive == "collect-pairs":
         return Answer(_pairs("composes" in rules, MET in mean, trained, met, unmet), "contradicted")
-    if "coverage-fine-model-limit" in rules:
+    if decisive == "collect-pairs-or-values":
+        return Answer(
+            f"It fails where two values never met in training ({unmet}, elsewhere {met if MET in mean else trained}), but "
+            "the table cannot tell whether the missing pairs or the values themselves are the reason.",
+            "contradicted",
+        )
+    if decisive == "coverage-fine-model-limit":
         return Answer(_limit(finding, strata, trained, met), "contradicted")
-    if "composes" in rules:
+    if decisive == "composes":
         return Answer(rules["composes"].sentence, "supported")
-    if "undecided" in rules and finding.gap is not None:
+    if decisive == "undecided" and finding.gap is not None:
         gap = finding.gap.adjusted or finding.gap.raw
         adjusted = " with parts held constant" if finding.gap.adjusted is not None else ""
         return Answer(
@@ -70,7 +90,8 @@ def _pairs(composes: bool, met_some: bool, trained: str, met: str, unmet: str) -
 
 def _limit(finding: ScoreFinding, strata: tuple[Stratum, ...], trained: str, met: str) -> str:
     known = next((stratum.score for stratum in strata if stratum.name == TRAINED), None)
-    if known is not None and known.high < LOW and finding.overall is not None and finding.overall.high < LOW:
+    limit = next(advice for advice in finding.advice if advice.rule == "coverage-fine-model-limit")
+    if known is not None and finding.overall is not None and "low everywhere" in limit.sentence:
         return (
             f"It fails even on trained combinations ({trained}; {number(finding.overall.estimate)} over all "
             "combinations): the limit is the model, not the choice of combinations."

@@ -14,6 +14,7 @@ from recombine.figures.wording import cut
 from recombine.plain import plain
 from recombine.report.audit.answer import answer
 from recombine.report.audit.sections import draw_sections, inside_section, map_section, parts_section, strata_section
+from recombine.report.audit.weakness import effects_section, slices_section
 from recombine.report.html import Table, render_page
 
 QUESTION = "Does it recombine, or does it memorise?"
@@ -50,8 +51,17 @@ def render_audit(audit: Audit, cells: Cells) -> str:
         support=audit.support,
         facts=_facts(audit),
         notes=audit.notes,
+        direction=_direction(audit),
         methods=_methods(audit, scores),
     )
+
+
+def _direction(audit: Audit) -> str:
+    """Which scores are good."""
+    low = [score.score for score in audit.scores if score.scale.lower_is_better]
+    if not low:
+        return "Higher scores count as better."
+    return "Lower scores count as better." if len(low) == len(audit.scores) else f"Lower is better of {', '.join(low)}."
 
 
 def visible(value: Any) -> Any:
@@ -72,7 +82,7 @@ def _score(audit: Audit, cells: Cells, index: int) -> dict[str, Any]:
     """What the template shows of one score, without the drawn figures."""
     finding = audit.scores[index]
     sections = [map_section(finding, cells, index), strata_section(finding, cells, index)]
-    sections += [parts_section(finding), inside_section(finding)]
+    sections += [slices_section(finding), effects_section(finding), parts_section(finding), inside_section(finding)]
     # The name is the HTML id of the table of combinations.
     items = [
         {"advice": advice, "collect": _collect(advice, cells), "name": f"collect-{index + 1}-{number}"}

@@ -14,7 +14,7 @@ from recombine.audit.atoms import atoms_of
 from recombine.audit.cells import Cells
 from recombine.audit.findings import DecodabilityFinding, Deviation, PartsFinding, ScoreFinding, Stratum
 from recombine.audit.strata import TRAINED as TRAINED_STRATUM, stratum_of
-from recombine.audit.wording import counted, percent
+from recombine.audit.wording import counted
 from recombine.figures.audit.combination_map import Combinations, audit_map_info
 from recombine.figures.audit.combination_map_drawing import draw_audit_map
 from recombine.figures.audit.intervals import IntervalRow, draw_intervals, intervals_info
@@ -29,6 +29,7 @@ from recombine.stats.intervals import Interval
 LINKS = {"identity": "sums", "logit": "log odds", "log": "logarithms"}
 SCALES = {"identity": "the score", "logit": "log odds", "log": "log chance"}
 FORESTS = {
+    "easy-parts": ("Easiest parts", "How far each value lies above the average of its factor"),
     "parts": ("Hardest parts", "How far each value lies below the average of its factor"),
     "pairs": ("Hardest pairs, beyond their parts", "How far each pair lies below the sum of its two values' effects"),
     "easy-pairs": (
@@ -66,7 +67,7 @@ def draw_sections(parts: Sequence[dict[str, Any]]) -> list[Drawn]:
 
 
 def map_section(finding: ScoreFinding, cells: Cells, index: int) -> Section:
-    """The map of the combination space, and the combinations with the lowest scores."""
+    """The map of the combination space, and the combinations with the worst scores."""
     atoms = atoms_of(cells)
     values = [value for factor in cells.factors for value in factor.values]
     score = np.where(cells.evaluated, cells.mean[:, index], np.nan)
@@ -80,10 +81,10 @@ def map_section(finding: ScoreFinding, cells: Cells, index: int) -> Section:
         repeats=cells.count,
         trained=cells.trained,
     )
-    info = audit_map_info(combinations, finding.score, domain=(0.0, 1.0) if _share(score) else None)
+    info = audit_map_info(combinations, finding.score, domain=_domain(finding, score))
     lowest = [(each.name, each.score, each.rows) for each in finding.lowest]
     note = "Raw means, neither shrunken nor tested. Ties are broken by the number of rows."
-    table = Table("Lowest scores", ["combination", "mean", "rows"], lowest, note, names=(0,))
+    table = Table("Worst scores", ["combination", "mean", "rows"], lowest, note, names=(0,))
     return Section(
         "Map of the combination space",
         figures=(Figure("audit_map", "Map of the combination space", info.caption, draw_audit_map(info)),),
@@ -91,10 +92,12 @@ def map_section(finding: ScoreFinding, cells: Cells, index: int) -> Section:
     )
 
 
-def _share(score: np.ndarray) -> bool:
-    """Whether all scores lie between 0 and 1, so that colours span this range."""
+def _domain(finding: ScoreFinding, score: np.ndarray) -> tuple[float, float] | None:
+    """The scale of the score; 0 to 1 if it is unknown and all scores lie there. Colours span this range."""
+    if finding.scale.known:
+        return finding.scale.ends
     seen = score[np.isfinite(score)]
-    return bool(len(seen) and seen.min() >= 0 and seen.max() <= 1)
+    return (0.0, 1.0) if len(seen) and seen.min() >= 0 and seen.max() <= 1 else None
 
 
 def strata_section(finding: ScoreFinding, cells: Cells, index: int) -> Section | None:
@@ -107,7 +110,7 @@ def strata_section(finding: ScoreFinding, cells: Cells, index: int) -> Section |
     info = intervals_info(
         rows,
         title=f"mean {finding.score}",
-        domain=(0.0, 1.0) if _share(score) else None,
+        domain=_domain(finding, score),
         lead="Mean scores of combinations by what training covers of them; each combination counts once.",
     )
     gaps = {"trained minus held out": gap.raw, "the same with parts held constant": gap.adjusted}
@@ -150,13 +153,18 @@ def parts_section(finding: ScoreFinding) -> Section:
         more = "See \N{LEFT DOUBLE QUOTATION MARK}What to do\N{RIGHT DOUBLE QUOTATION MARK} for what to collect."
         return Section(
             "Parts or combination?",
-            lead=(*design.reasons, *([more] if design.advice else [])),
+            lead=("Unknown.", *design.reasons, *([more] if design.advice else [])),
             numbers=numbers,
             notes=tuple(note for note in parts.notes if note not in design.reasons),
             method="from the design of the table alone",
             source="Parts or combination",
         )
-    named = {"parts": parts.hardest_parts, "pairs": parts.hardest_pairs, "easy-pairs": parts.easiest_pairs}
+    named = {
+        "parts": parts.hardest_parts,
+        "easy-parts": parts.easiest_parts,
+        "pairs": parts.hardest_pairs,
+        "easy-pairs": parts.easiest_pairs,
+    }
     figures = [_forest(name, deviations) for name, deviations in named.items() if deviations]
     missing = () if figures else ("No value and no pair stands out at a false-discovery rate of 0.1.",)
     return Section(
@@ -192,12 +200,12 @@ def _fits(parts: PartsFinding) -> Table:
     """The fit under each link."""
     places = list(dict.fromkeys(place for fit in parts.fits for place in fit.part_variance))
     columns = ["scores are additive in", *(f"variance of {place}" for place in places)]
-    columns += ["variance of combinations", "share of combinations", "p (no interaction)"]
+    columns += ["variance of combinations", "p (no interaction)"]
     rows = []
     for fit in parts.fits:
         variances = [number(fit.part_variance.get(place), 3) for place in places]
         whole = with_ends(fit.combination_variance, digits=3)
-        rows.append([LINKS[fit.link], *variances, whole, percent(fit.share), p_in_words(fit.p)])
+        rows.append([LINKS[fit.link], *variances, whole, p_in_words(fit.p)])
     note = (
         "Scores that are additive in log odds are not additive in logarithms, and the reverse. So the audit says that "
         "combinations matter only if every link shows it."

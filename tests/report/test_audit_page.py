@@ -340,7 +340,7 @@ def test_the_answer_follows_from_the_rules(rules, gap, words, tone):
 
 
 def test_low_everywhere_with_training_is_the_models_limit():
-    low = Advice("coverage-fine-model-limit", "Do.", "numbers")
+    low = Advice("coverage-fine-model-limit", "Scores are low everywhere.", "numbers")
     said = answer(finding(gap=strata(trained=0.2, met=0.2), overall=interval(0.2), advice=(low,)))
     assert "fails even on trained combinations (0.20" in said.sentence
 

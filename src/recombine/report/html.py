@@ -49,14 +49,14 @@ class Report:
     question: str
     answer: str
     """One sentence, made from the verdicts."""
-    warning: str = ""
-    """What the page lacks."""
     verdicts: Sequence[Mapping[str, Any]] = ()
     """Verdict records, as `Verdict.record()` makes them."""
     figures: Sequence[Figure] = ()
     tables: Sequence[Table] = ()
     facts: Mapping[str, str] = dataclasses.field(default_factory=dict)
     """Settings and provenance."""
+    warning: str = ""
+    """What the page lacks."""
 
 
 def write_report(report: Report, path: str | Path) -> Path:

@@ -192,7 +192,7 @@ def _read(
 
 def _empty_cells(query: Query, columns: Sequence[str]) -> BadInput:
     blank = [f"(f{n} IS NULL OR {plain(f'f{n}')} = '')" for n in range(len(columns))]
-    rows = f"FROM ({query._kept(numbered=True)}) WHERE {' OR '.join(blank)}"
+    rows = f"FROM ({query.kept(numbered=True)}) WHERE {' OR '.join(blank)}"
     total = int(query.table.fetch(f"SELECT count(*) {rows}", query.columns.where)[0][0])
     first = query.table.fetch(f"SELECT r, {', '.join(blank)} {rows} ORDER BY r LIMIT {SHOWN}", query.columns.where)
     shown = [
@@ -225,7 +225,7 @@ def _contradiction(query: Query, texts: Sequence[str]) -> str:
     """The first rows with an input, and their outcomes."""
     same = " AND ".join(f"f{n} = {literal(text)}" for n, text in enumerate(texts))
     last = f"f{len(texts)}"
-    first = f"SELECT min(r) AS row, {last} AS outcome FROM ({query._kept(numbered=True)}) WHERE {same} GROUP BY {last}"
+    first = f"SELECT min(r) AS row, {last} AS outcome FROM ({query.kept(numbered=True)}) WHERE {same} GROUP BY {last}"
     fetched = query.table.fetch(f"SELECT row, outcome FROM ({first}) ORDER BY row LIMIT 2", query.columns.where)
     rows = " and ".join(places(query.table, [row for row, _ in fetched]))
     outcomes = " and ".join(repr(short(text)) for _, text in fetched)

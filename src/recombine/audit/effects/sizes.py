@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import math
 
 import numpy as np
@@ -87,4 +89,5 @@ def _noncentrality(ratio: float, rank: int, freedom: float, chance: float) -> fl
     most = 10.0 + 4 * ratio * rank
     while _chance(ratio, rank, freedom, most) > chance and most < 1e12:
         most *= 2
-    return float(optimize.brentq(lambda away: _chance(ratio, rank, freedom, away) - chance, 1e-12, most))
+    root: Any = optimize.brentq(lambda away: _chance(ratio, rank, freedom, away) - chance, 1e-12, most)
+    return float(root)

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "text_to_image_human.csv"
-LINES = 40
+LINES = 50
+"""The most lines of a table that cannot be separated; with training combinations there are more sections."""
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def test_a_screen(cli, table, monkeypatch):
     answer = cli("audit", table, *ASKED, *SPLIT)
     assert answer.code == 0, answer.err
     lines = answer.out.splitlines()
-    assert len(lines) <= LINES + 5 and max(map(len, lines)) <= 80
+    assert len(lines) <= LINES + 20 and max(map(len, lines)) <= 80
     for words in (
         "432 rows, 108 of 108 combinations",
         "4 evaluated pairs never met",

@@ -68,7 +68,9 @@ def test_every_iteration_of_a_loop_counts() -> None:
     one = 2 * 64**3
     assert count_flops(lambda own: own @ own, matrix) == one
     for times in (1, 5):
-        assert count_flops(lambda own, times=times: looped(own, times), matrix) == pytest.approx(2 * times * one, rel=0.01)
+        assert count_flops(lambda own, times=times: looped(own, times), matrix) == pytest.approx(
+            2 * times * one, rel=0.01
+        )
         # Backwards there are two products for each one.
         backwards = jax.grad(lambda own, times=times: looped(own, times).sum())
         assert count_flops(backwards, matrix) == pytest.approx(6 * times * one, rel=0.05)
@@ -80,7 +82,9 @@ def test_weights_are_counted_without_embeddings() -> None:
     shapes = network_shapes(config.model, config.encoding, config.space, config.family)
     assert weight_count(shapes) == 3 * (12 * 16**2 + 5 * 16 + 2 * 16 + 2 * 8)
     shared = config.replace(repeats=4)
-    assert weight_count(network_shapes(shared.model, shared.encoding, shared.space, shared.family)) == weight_count(shapes)
+    assert weight_count(network_shapes(shared.model, shared.encoding, shared.space, shared.family)) == weight_count(
+        shapes
+    )
 
 
 def test_the_measurement_multiplies_by_the_steps() -> None:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from recombine.families.picture import Picture as Picture
     from recombine.families.preferences import Preferences as Preferences
     from recombine.families.problem import Problem as Problem
+    from recombine.families.puzzles.sudoku import Sudoku as Sudoku
     from recombine.families.regression import RegressionFamily as RegressionFamily
     from recombine.families.scan import Scan as Scan
     from recombine.families.scenes import Scenes as Scenes

@@ -215,7 +215,8 @@ class Trainer:
                 self._save(runs, state, program.stack_size)
                 saved = time.monotonic()
         for index, run in enumerate(runs):
-            outcome = self._finish(run, unstack(state.network, index, program.stack_size), program.stack_size)
+            own = program.objective.trained_network(unstack(state, index, program.stack_size))
+            outcome = self._finish(run, own, program.stack_size)
             self.progress.finished(outcome)
             yield outcome
 

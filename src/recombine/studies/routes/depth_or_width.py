@@ -118,7 +118,8 @@ class DepthOrWidth(Study):
         (5, 94, 0.025),
         (9, 67, 0.025),
     )
-    """Hidden layers, units and learning rate of each MLP, with equally many weights."""
+    """Hidden layers, units and learning rate of each MLP, with equally many weights. For one and three layers .025 had the highest
+    held-out R2 with seed 0 among .0125, .025 and .05; the other depths have the same rate."""
     combinations: PositiveInt = 1024
     """The largest number of chains that are scored in each region."""
     replicates: PositiveInt = 8
@@ -199,8 +200,9 @@ class DepthOrWidth(Study):
             """The accuracy on held-out chains of four and five steps, or another column, on several scales."""
             return tables[name][column].at(layers=layers).on_scales(LEAST)
 
-        def gain(name: str, layers: int = self.deep, of: str = "chains") -> Column:
-            return score(name, layers) - score(of if name == "longer" else name, self.wide)
+        def gain(name: str, layers: int = self.deep) -> Column:
+            """The accuracy of a deeper network minus that of the widest."""
+            return score(name, layers) - score(name, self.wide)
 
         def spread(column: Column) -> Column:
             """Half the distance of the highest and the lowest cell, relative to their middle."""

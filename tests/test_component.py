@@ -54,6 +54,14 @@ def test_kinds_are_files_that_declare_one():
     assert not {"base", "rows", "drawing", "listed", "regions", "certificate"} & set(kinds("supports"))
 
 
+def test_components_may_share_a_folder_of_their_room():
+    assert {"hops", "chains", "nested"} <= set(kinds("families")) and "chained" not in kinds("families")
+    assert find("families", "chains").__module__ == "recombine.families.chained.chains"
+    assert summary("families", "chains").startswith("Chains of named random functions")
+    # The helpers of a component that is a folder are no components.
+    assert {"odd-one-out", "scenes"} <= set(kinds("families")) and "items" not in kinds("families")
+
+
 def test_listing_imports_nothing_heavy():
     code = (
         "import sys; from recombine.component import kinds, summary; "

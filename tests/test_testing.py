@@ -64,7 +64,8 @@ EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("supports", "small-factors"): [{"left": 1, "right": 1, "number": 20, "reserve": 5}],
     ("supports", "leading-instances"): [{"reserve": 2}],
     ("spaces", "lists"): [{"low": 0, "high": 2, "longest": 4}, {}],
-    ("models", "decoder"): [{"width": 16, "layers": 1, "heads": 2, "tied_embeddings": False}],
+    ("models", "decoder"): [{"width": 16, "layers": 1, "heads": 2, "repeats": 2, "tied_embeddings": False}],
+    ("models", "recursive"): [{"cells": 6, "width": 16, "heads": 2, "updates": 2, "cycles": 2, "steps": 2}],
     ("models", "encoder-decoder"): [{"width": 16, "layers": 1, "heads": 2}],
     ("encodings", "unsaid"): [],  # It tells no combinations apart: tests/encodings/test_unsaid.py.
     ("families", "picture"): [
@@ -96,7 +97,7 @@ OWN: dict[str, Space] = {
 }
 """The spaces of supports that exist on no other."""
 
-SMALLER: dict[str, Space] = {"problem": InstanceSpace(number=20)}
+SMALLER: dict[str, Space] = {"problem": InstanceSpace(number=20), "sudoku": InstanceSpace(number=16)}
 """In place of a family's own space, where that takes long: every instance is solved."""
 
 SIZES: dict[str, dict[str, int]] = {

@@ -5,8 +5,9 @@ Every part of an experiment (a space, a support, a family, ...) is a small froze
 turns the configuration and a key into an Equinox module, the *drawn* part: a pytree whose arrays may differ
 between runs that share one compiled program.
 
-A component's `kind` is the name of its file or folder (`random-sizes` is `random_sizes.py`). Other packages
-add components by entry points of the group `recombine.<room>`.
+A component's `kind` is the name of its file or folder (`random-sizes` is `random_sizes.py`). Components that belong
+together may share a folder of their room. Other packages add components by entry points of the group
+`recombine.<room>`.
 """
 
 from __future__ import annotations
@@ -148,8 +149,7 @@ _KIND = re.compile(r'^    kind: Literal\["[^"]+"\] = "', re.MULTILINE)
 @functools.cache
 def kinds(room: str) -> tuple[str, ...]:
     """The kinds of all components of a room. Nothing is imported."""
-    names = [info.name for info in pkgutil.iter_modules([str(Path(__file__).parent / room)])]
-    own = {name.replace("_", "-") for name in names if _KIND.search(_source(room, name).read_text(encoding="utf-8"))}
+    own = _sources(room).keys()
     _report_shadows(room, frozenset(own & set(_entry_points(room))))
     return tuple(sorted(own | set(_entry_points(room))))
 
@@ -163,21 +163,40 @@ def _report_shadows(room: str, names: frozenset[str]) -> None:
 
 def _own(room: str, kind: str) -> bool:
     """Whether a component is recombine's own. A plug-in of the same name does not take its place."""
-    return _source(room, kind.replace("-", "_")).exists()
+    return kind in _sources(room)
 
 
-def _source(room: str, name: str) -> Path:
-    """The file that defines a component: `name.py`, or `name/__init__.py` where the component is a folder."""
-    folder = Path(__file__).parent / room
-    package = folder / name / "__init__.py"
-    return package if package.exists() else folder / f"{name}.py"
+@functools.cache
+def _sources(room: str) -> dict[str, Path]:
+    """The file of each of recombine's own components of a room, by kind.
+
+    It is `name.py`, or `name/__init__.py` where the component is a folder. A folder that is no component may hold several.
+    """
+
+    def inside(folder: Path) -> dict[str, Path]:
+        found: dict[str, Path] = {}
+        for info in pkgutil.iter_modules([str(folder)]):
+            path = folder / info.name / "__init__.py" if info.ispkg else folder / f"{info.name}.py"
+            if _KIND.search(path.read_text(encoding="utf-8")):
+                found[info.name.replace("_", "-")] = path
+            elif info.ispkg and folder.name == room:
+                found |= inside(path.parent)
+        return found
+
+    return inside(Path(__file__).parent / room)
+
+
+def _module(path: Path) -> str:
+    """The full name of the module in a file of recombine."""
+    parts = path.relative_to(Path(__file__).parent.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 @functools.cache
 def summary(room: str, kind: str) -> str:
     """The first line of a component's documentation, for listings. recombine's own components are not imported."""
-    path = _source(room, kind.replace("-", "_"))
-    if path.exists():
+    path = _sources(room).get(kind)
+    if path:
         text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
     else:
         try:
@@ -213,7 +232,7 @@ def find(room: str, kind: str) -> type[Component]:
             fix = "it must name a subclass of the room's base class"
             raise BadInput(f"The entry point {kind!r} of group recombine.{room} gives {loaded!r}.", fix=fix)
         return loaded
-    module = importlib.import_module(f"recombine.{room}.{kind.replace('-', '_')}")
+    module = importlib.import_module(_module(_sources(room)[kind]))
     own = [value for value in vars(module).values() if getattr(value, "__module__", None) == module.__name__]
     for value in own:
         if inspect.isclass(value) and issubclass(value, Component) and value.model_fields["kind"].default == kind:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from recombine.errors import BadInput
-from recombine.families.hops import Hops, HopsTeacher
+from recombine.families.chained.hops import Hops, HopsTeacher
 from recombine.language.vocabulary import END, SPECIAL
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.subset import SubsetSpace

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
-from recombine.families.hops import Hops
-from recombine.families.lookup_hops import LookupHops
+from recombine.families.chained.hops import Hops
+from recombine.families.chained.lookup_hops import LookupHops
 from recombine.language.vocabulary import END, SPECIAL
 from recombine.spaces.product import ProductSpace
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from recombine.errors import BadInput
-from recombine.families.hops import HopsTeacher
+from recombine.families.chained.hops import HopsTeacher
 from recombine.probes.base import Measured
 from recombine.probes.cutoffs import FRAGMENTS, Cutoffs, known_facts, most_frequent
 from recombine.supports.coverage_graph import CoverageGraph

@@ -194,15 +194,19 @@ class Column:
         """The logarithm to base 2: a difference of logarithms counts doublings."""
         return self.map(np.log2, "log2")
 
-    def on_scales(self) -> Column:
+    def on_scales(self, least: float = LEAST_ERROR) -> Column:
         """The same score on each of `SCALES`, as a further axis `scale`.
 
         Use it where gains or gaps at different heights are compared: the claim then has to hold on every scale.
+
+        Args:
+            least: A smaller error counts as this one. An accuracy over n answers cannot tell errors below 1 / n apart.
         """
         cells = tuple({**cell, "scale": name} for cell in self.cells for name in SCALES)
 
         def change(values: Values) -> Values:
-            scaled = np.stack([scale.transform(values) for scale in SCALES.values()], axis=-1)
+            told = values if least == LEAST_ERROR else np.minimum(values, 1 - least)
+            scaled = np.stack([scale.transform(told) for scale in SCALES.values()], axis=-1)
             return scaled.reshape(len(values), -1)
 
         return self._made(cells, change, f"{self.words}.on_scales()")

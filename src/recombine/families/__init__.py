@@ -20,17 +20,20 @@ if TYPE_CHECKING:
         Task as Task,
         Teacher as Teacher,
     )
+    from recombine.families.chained.chains import Chains as Chains
+    from recombine.families.chained.hops import Hops as Hops
+    from recombine.families.chained.lookup_chains import LookupChains as LookupChains
+    from recombine.families.chained.lookup_hops import LookupHops as LookupHops
+    from recombine.families.chained.nested import Nested as Nested
     from recombine.families.ciphers import Ciphers as Ciphers
     from recombine.families.classification import ClassificationFamily as ClassificationFamily
     from recombine.families.einstein import Einstein as Einstein
     from recombine.families.fill_in import FillIn as FillIn
     from recombine.families.goals import Goals as Goals
-    from recombine.families.hops import Hops as Hops
     from recombine.families.hyperteacher import Hyperteacher as Hyperteacher
     from recombine.families.ignored_part import IgnoredPart as IgnoredPart
     from recombine.families.lookup import Lookup as Lookup
     from recombine.families.lookup_goals import LookupGoals as LookupGoals
-    from recombine.families.lookup_hops import LookupHops as LookupHops
     from recombine.families.lookup_preferences import LookupPreferences as LookupPreferences
     from recombine.families.lookup_scan import LookupScan as LookupScan
     from recombine.families.lookup_sprites import LookupSprites as LookupSprites
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from recombine.families.picture import Picture as Picture
     from recombine.families.preferences import Preferences as Preferences
     from recombine.families.problem import Problem as Problem
+    from recombine.families.puzzles.sudoku import Sudoku as Sudoku
     from recombine.families.regression import RegressionFamily as RegressionFamily
     from recombine.families.scan import Scan as Scan
     from recombine.families.scenes import Scenes as Scenes

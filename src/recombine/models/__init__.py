@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from recombine.models.hypernetwork import Hypernetwork as Hypernetwork
     from recombine.models.masked import Masked as Masked, MaskedNetwork as MaskedNetwork
     from recombine.models.mlp import MLP as MLP
+    from recombine.models.recursive import Recursive as Recursive, RecursiveNetwork as RecursiveNetwork
     from recombine.models.sequence import SequenceModel as SequenceModel, SequenceNetwork as SequenceNetwork
     from recombine.models.slot_attention import SlotAttention as SlotAttention
     from recombine.models.slot_autoencoder import SlotAutoencoder as SlotAutoencoder

@@ -115,6 +115,10 @@ class Model(Component, abc.ABC):
         """How many runs of this model one program steps at once. More than 1 only where stacking is faster."""
         return 1
 
+    def reuse(self) -> int:
+        """How often one output uses each weight. More than 1 where layers share weights: an estimate of time needs it."""
+        return 1
+
     def check(self, family: Family, encoding: Encoding, samples: int) -> None:
         """Raise BadInput if this model does not fit a family, an encoding or the number of examples per task."""
         return

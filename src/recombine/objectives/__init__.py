@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from recombine.objectives.binary import Binary as Binary
     from recombine.objectives.classification import Classification as Classification
     from recombine.objectives.constraint_reward import ConstraintReward as ConstraintReward
+    from recombine.objectives.deep_supervision import DeepSupervision as DeepSupervision
     from recombine.objectives.flow_matching import FlowMatching as FlowMatching
     from recombine.objectives.next_token import NextToken as NextToken
     from recombine.objectives.regression import Regression as Regression

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from recombine.component import Component
 from recombine.families.base import Batch, Family, TargetKind
-from recombine.models.base import Codes, EmbeddedNetwork, Network, TaskOutputs, leaf_name
+from recombine.models.base import Codes, EmbeddedNetwork, Model, Network, TaskOutputs, leaf_name
 from recombine.models.sequence import SequenceNetwork
 
 FLOAT32 = np.dtype("float32")
@@ -48,6 +48,18 @@ class Objective(Component, abc.ABC):
     def check_family(self, family: Family) -> None:
         """Raise BadInput if the tasks of the family do not fit."""
         return
+
+    def check_model(self, model: Model) -> None:
+        """Raise BadInput if the model does not fit."""
+        return
+
+    def carry(self, network: Network, batch: Batch) -> PyTree:
+        """What is carried into the first step, given a batch of zeros; None for most objectives."""
+        return None
+
+    def trained_network(self, state: TrainState) -> Network:
+        """The network that is evaluated and stored: the trained one, unless an objective averages weights."""
+        return state.network
 
     @abc.abstractmethod
     def loss(self, predictions: TaskOutputs, batch: Batch) -> Float[Array, ""]:

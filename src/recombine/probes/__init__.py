@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from recombine.probes.categories import Categories as Categories
     from recombine.probes.certificate import CertificateOfSupport as CertificateOfSupport
     from recombine.probes.cipher_answers import CipherAnswers as CipherAnswers
+    from recombine.probes.compute import Compute as Compute
     from recombine.probes.concepts import Concepts as Concepts
     from recombine.probes.conjunctions import Conjunctions as Conjunctions
     from recombine.probes.constraint_rates import ConstraintRates as ConstraintRates

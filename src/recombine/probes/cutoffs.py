@@ -12,7 +12,7 @@ from pydantic import PositiveInt
 
 from recombine.errors import BadInput
 from recombine.families.base import Teacher
-from recombine.families.hops import Hops, HopsTeacher
+from recombine.families.chained.hops import Hops, HopsTeacher
 from recombine.language.vocabulary import SPECIAL
 from recombine.models.base import Network
 from recombine.probes.base import Measured, Measurement

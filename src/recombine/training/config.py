@@ -120,6 +120,7 @@ class RunConfig(Configuration):
             )
         self.objective.check(self.encoding.size(self.space, self.family), self.family.input_size)
         self.objective.check_family(self.family)
+        self.objective.check_model(self.model)
         tokens = self.family.targets == "tokens"
         if self.model.autoregressive != tokens:
             raise BadInput(

@@ -18,7 +18,7 @@ EFFICIENCY = 0.4
 def flops_per_step(config: RunConfig) -> float:
     """Operations of one training step: products with the weight matrices, forward and backward.
 
-    Correct to a factor of two, except for convolutions, which use their weights many times.
+    Correct to a factor of two, except for convolutions, which use their weights many times. `flops.py` counts exactly.
     """
     rows = config.recipe.tasks * config.recipe.samples
     if config.model.autoregressive:
@@ -26,7 +26,7 @@ def flops_per_step(config: RunConfig) -> float:
         rows *= config.encoding.size(config.space, config.family) + config.family.input_size
     leaves = jax.tree.leaves(network_shapes(config.model, config.encoding, config.space, config.family))
     shapes = [leaf for leaf in leaves if isinstance(leaf, jax.ShapeDtypeStruct)]
-    return 6.0 * rows * sum(shape.size for shape in shapes if len(shape.shape) > 1)
+    return 6.0 * rows * config.model.reuse() * sum(shape.size for shape in shapes if len(shape.shape) > 1)
 
 
 @functools.cache

@@ -15,7 +15,7 @@ from jaxtyping import Array, Int
 
 from recombine.encodings.base import Encoder, Encoding
 from recombine.errors import BadInput
-from recombine.families.base import Family, Teacher
+from recombine.families.base import Batch, Family, Teacher
 from recombine.models.base import EmbeddedNetwork, Model, Network, leaf_name
 from recombine.objectives.base import Objective, TrainState, trained_leaves
 from recombine.recipes.base import Recipe
@@ -216,4 +216,9 @@ _network = compiled(first_network)
 @compiled
 def _state(objective: Objective, recipe: Recipe, trained: tuple[str, ...], *origin: Any) -> TrainState:
     """The initial training state in one program instead of about eighty operations."""
-    return objective.init(first_network(*origin), recipe.optimiser(), trained)
+    network, family = first_network(*origin), origin[3]
+    state = objective.init(network, recipe.optimiser(), trained)
+    rows = recipe.tasks, recipe.samples
+    zeros = (jnp.zeros((*rows, *size)) for size in ((family.input_size,), (family.output_size,), ()))
+    nothing = jax.vmap(Batch)(*zeros)
+    return TrainState(state.network, state.optimiser, state.step, objective.carry(network, nothing))

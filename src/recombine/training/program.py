@@ -187,7 +187,8 @@ class Program:
         rows = jnp.concatenate([trained, run_arrays.held_out])
         keys = jnp.concatenate([jax.random.split(inside, number), jax.random.split(outside, number)])
         _, codes, batch = self._examples(run_arrays, rows, keys, self.family.validation_samples)
-        scores = score_tasks(self.family, self.objective, state.network, codes, batch, by_model)
+        network = self.objective.trained_network(state)
+        scores = score_tasks(self.family, self.objective, network, codes, batch, by_model)
         return (
             self.family.headline({name: values[:number] for name, values in scores.items()}),
             self.family.headline({name: values[number:] for name, values in scores.items()}),

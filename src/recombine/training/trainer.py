@@ -215,7 +215,8 @@ class Trainer:
         if advance is not None:
             state = self._advance(program, runs, state, lambda now, active: advance(now, run_arrays, active))
         for index, run in enumerate(runs):
-            outcome = self._finish(run, unstack(state.network, index, program.stack_size), program.stack_size)
+            own = program.objective.trained_network(unstack(state, index, program.stack_size))
+            outcome = self._finish(run, own, program.stack_size)
             self.progress.finished(outcome)
             yield outcome
 

@@ -8,7 +8,7 @@ import jax
 from jaxtyping import Array, Int
 
 from recombine.families.base import Task, combination_key
-from recombine.families.hops import Hops, HopsTeacher
+from recombine.families.chained.hops import Hops, HopsTeacher
 from recombine.language.vocabulary import SPECIAL
 from recombine.spaces.base import Space
 

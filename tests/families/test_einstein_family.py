@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from recombine.errors import BadInput
-from recombine.families.einstein import Einstein
+from recombine.families.puzzles.einstein import Einstein
 from recombine.graphs.einstein.clues import orbit_key, solutions
 from recombine.graphs.graph import evaluate
 from recombine.overrides import validate

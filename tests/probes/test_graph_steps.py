@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from recombine.errors import BadInput
-from recombine.families.einstein import Einstein
 from recombine.families.maximum_sum import MaximumSum
+from recombine.families.puzzles.einstein import Einstein
 from recombine.graphs.labels import CORRECT, LABELS, LOCAL, node_labels
 from recombine.language.vocabulary import END, PAD, SPECIAL
 from recombine.objectives.next_token import NextToken

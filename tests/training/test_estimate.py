@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from recombine.families.einstein import Einstein
+from recombine.families.puzzles.einstein import Einstein
 from recombine.models.mlp import MLP
 from recombine.training.config import RunConfig
 from recombine.training.estimate import flops_per_step, machine_flops

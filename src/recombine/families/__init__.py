@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from recombine.families.chained.nested import Nested as Nested
     from recombine.families.ciphers import Ciphers as Ciphers
     from recombine.families.classification import ClassificationFamily as ClassificationFamily
-    from recombine.families.einstein import Einstein as Einstein
     from recombine.families.fill_in import FillIn as FillIn
     from recombine.families.goals import Goals as Goals
     from recombine.families.hyperteacher import Hyperteacher as Hyperteacher
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from recombine.families.picture import Picture as Picture
     from recombine.families.preferences import Preferences as Preferences
     from recombine.families.problem import Problem as Problem
+    from recombine.families.puzzles.einstein import Einstein as Einstein
     from recombine.families.puzzles.sudoku import Sudoku as Sudoku
     from recombine.families.regression import RegressionFamily as RegressionFamily
     from recombine.families.scan import Scan as Scan

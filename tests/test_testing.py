@@ -62,6 +62,7 @@ EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("supports", "hops"): [{"number": 60, "reserve": 20}],
     ("supports", "cipher-stream"): [{"words": 2, "lexicon": 8, "number": 300, "reserve": 4, "skew": 4}],
     ("supports", "small-factors"): [{"left": 1, "right": 1, "number": 20, "reserve": 5}],
+    ("supports", "table-split"): [],  # It is about a table: tests/families/test_pairs.py.
     ("supports", "leading-instances"): [{"reserve": 2}],
     ("spaces", "lists"): [{"low": 0, "high": 2, "longest": 4}, {}],
     ("models", "decoder"): [{"width": 16, "layers": 1, "heads": 2, "repeats": 2, "tied_embeddings": False}],

@@ -87,7 +87,7 @@ def test_the_metadata_names_licence_python_and_command(wheel):
     assert "License-Expression: MIT\n" in text and "License-File: LICENSE\n" in text
     base = metadata.rpartition("/")[0]
     assert "MIT License" in archive.read(f"{base}/licenses/LICENSE").decode()
-    assert "recombine = recombine.cli.main:main" in archive.read(f"{base}/entry_points.txt").decode()
+    assert "recombine = recombine.__main__:main" in archive.read(f"{base}/entry_points.txt").decode()
     # Test tools are for developers only.
     required = [line for line in text.splitlines() if line.startswith("Requires-Dist") and "extra ==" not in line]
     assert required and not any("pytest" in line or "ruff" in line for line in required)

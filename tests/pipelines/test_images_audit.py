@@ -239,7 +239,7 @@ def test_the_command(unet, tmp_path, monkeypatch, capsys):
         (("--judge", "nonsense"), "not understood"),
         (("--prompts-per-set", "0"), "at least one prompt"),
         (("--judge-model", "x"), "endpoint"),
-        (("--seed", "-1"), "seed must be 0 or more"),
+        (("--seed", "-1"), "Must be >= 0"),
         (("--judge", "openai:http://[::1/v1", "--judge-model", "x"), "not a valid address"),
     ):
         code, said = run(*more)

@@ -66,7 +66,7 @@ def test_a_store_whose_marker_is_newer_or_damaged_is_read_and_not_written(store,
         Store(store.path)
     assert ("version" if "99" in str(marker) else "recombine doctor") in (caught.value.fix or "")
     reading = Store(store.path, create=False)
-    assert reading.run_ids() == [outcome.config.run_id] and len(reading.problems) == 1
+    assert reading.run_ids() == [outcome.config.run_id] and len(reading.problems) == ("99" not in str(marker))
     assert place.exists() == (marker is not None)
 
 

@@ -133,7 +133,7 @@ SYNTAX = [
     ("- 1\n", "not a mapping", "base, grid"),
     ("gird: {}\n", "no key 'gird'", "did you mean 'grid'"),
     ("a: !!python/object/apply:os.system ['true']\n", "could not determine a constructor", ""),
-    ("base: {space: &a {b: *a}}\n", "no number, text, list or mapping", ""),
+    ("base: {space: &a {b: *a}}\n", "line 1, column 15: an alias stands for itself", ""),
     ("base: {eval_every: 2020-01-01}\n", "no number, text", "quotes"),
 ]
 VALUES = [

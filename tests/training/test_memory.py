@@ -93,8 +93,8 @@ def test_what_was_done_before_memory_was_short_is_kept_and_said(
 
 
 def test_a_stack_is_split_before_it_runs(tiny: Tiny, trainer: Trainer, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(memory, "memory_need", lambda advance: MemoryNeed(10, 800))
-    monkeypatch.setattr(memory, "available_memory", lambda: 500)
+    monkeypatch.setattr(memory, "memory_need", lambda advance: MemoryNeed(10, 8000))
+    monkeypatch.setattr(memory, "available_memory", lambda: 5000)
     monkeypatch.setattr(memory, "fitting_stack_size", lambda stack_size, *_: min(stack_size, 2))
     found = list(trainer.train(replicates(tiny, 3), stack_size=4))
     assert [outcome.stack_size for outcome in found] == [2, 2, 2]

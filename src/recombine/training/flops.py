@@ -7,6 +7,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+from jax.extend.core import jaxpr_as_fun
 from jaxtyping import Array, PyTree
 
 from recombine.encodings.base import Encoding
@@ -37,7 +38,7 @@ def step_flops(config: RunConfig) -> float:
         ```
     """
     recipe = config.recipe
-    parts = config.model, config.encoding, config.space, config.family, config.objective
+    parts: tuple[Any, ...] = config.model, config.encoding, config.space, config.family, config.objective
     return _step_flops(*parts, recipe.tasks, recipe.samples)
 
 
@@ -78,9 +79,9 @@ def count_flops(function: Any, *arguments: PyTree) -> float:
 
 def _counted(program: Any) -> float:
     shapes = [jax.ShapeDtypeStruct(value.shape, value.dtype) for value in program.in_avals]
-    counted = jax.jit(jax.extend.core.jaxpr_as_fun(program)).lower(*shapes).cost_analysis()
+    counted = jax.jit(jaxpr_as_fun(program)).lower(*shapes).cost_analysis()
     # The compiler counts the body of a loop once.
-    return float(counted.get("flops", 0.0)) + _repeated(program.jaxpr)
+    return float((counted or {}).get("flops", 0.0)) + _repeated(program.jaxpr)
 
 
 def _repeated(program: Any) -> float:

@@ -100,7 +100,7 @@ class Additive:
         squares, rank = _squares(inner, total)
         direction = None
         if rank == 1:
-            alone = np.asarray(columns[:, [columns.shape[1] - 1]].todense()).ravel().astype(float)
+            alone = columns[:, [-1]].toarray().ravel().astype(float)
             own = self._without(others, alone)
             direction = own / float(own @ own)
         return Explained(

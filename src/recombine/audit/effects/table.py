@@ -89,14 +89,15 @@ class _Table:
         effects, named = [], []
         for first, second in itertools.combinations(range(len(self.design.slots)), 2):
             columns, members = self._columns(first, second)
-            if columns.shape[1] > MOST_CELLS:
+            cells = len(members)
+            if cells > MOST_CELLS:
                 continue
             found = self.fit.pair(columns)
             sized = self._sized(found, found.squares, found.rank)
             if sized is None:
                 continue
             contrast = ""
-            if found.rank == 1 and columns.shape[1] == 4:
+            if found.rank == 1 and cells == 4:
                 a, b = (self._value(column) for column in self.design.of(first)[:2].tolist())
                 c, d = (self._value(column) for column in self.design.of(second)[:2].tolist())
                 contrast = f"{d} minus {c}, with {b} more than with {a}"

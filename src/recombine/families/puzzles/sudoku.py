@@ -142,7 +142,8 @@ class Sudoku(ClassificationFamily):
     def _puzzles(
         self, number: int, bits: UInt32[Array | np.ndarray, " four"]
     ) -> tuple[Int[np.ndarray, "n row column"], Int[np.ndarray, "n row column"]]:
-        return drawn(self, number, np.asarray(bits, np.uint32).tobytes())
+        seed = np.asarray(bits, np.uint32).tobytes()
+        return drawn(self, number, seed)  # pyright: ignore[reportArgumentType]  # Frozen models can be hashed.
 
 
 @functools.lru_cache(maxsize=CACHED)

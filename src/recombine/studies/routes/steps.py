@@ -18,7 +18,7 @@ def by_steps(tables: Tables) -> pd.DataFrame:
     frame = tables.combinations.reindex(columns=["run", "region", "combination", "whole"])
     frame = frame[frame["region"] == "held_out"]
     frame = frame.assign(
-        steps=frame["combination"].astype(str).str.split().str.len() - 1, whole=frame["whole"].astype(float)
+        steps=frame["combination"].astype(str).str.count(r"\S+") - 1, whole=frame["whole"].astype(float)
     )
     means = frame.pivot_table(index="run", columns="steps", values="whole", aggfunc="mean").rename(columns=names)
     long = frame[frame["steps"].isin(LONG)].groupby("run")["whole"].mean().rename("composed")

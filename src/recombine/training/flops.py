@@ -53,7 +53,8 @@ def _step_flops(
     own = functools.partial(draw_examples, samples=samples)
     _, *example = eqx.filter_eval_shape(own, teacher, encoder, row, key)
     codes, batch = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((tasks, *leaf.shape), leaf.dtype), example)
-    shapes = network_shapes(model, encoding, space, family)
+    parts: tuple[Any, ...] = model, encoding, space, family
+    shapes = network_shapes(*parts)
     weights, rest = eqx.partition(shapes, trained_leaves(shapes))
     numbers, static = eqx.partition(rest, lambda leaf: isinstance(leaf, jax.ShapeDtypeStruct))
 

@@ -70,7 +70,7 @@ class Binding(Study):
             **{"scenes": 16, "pairs": 2, "replicates": 2, "dividers": ("single", "crowded")},
         },
         "demo": {"replicates": 4},
-        "laptop": {"first_seed": 4000},
+        "laptop": {"first_seed": 6000},
         "paper": {
             **{"slots": 8, "slot_width": 32, "widths": (16, 64, 256, 1024), "steps": (2000, 8000, 32_000)},
             **{"slot_steps": 20_000, "scenes": 512, "replicates": 12},

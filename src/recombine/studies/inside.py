@@ -50,7 +50,7 @@ class Inside(Study):
             **{"chosen": (0,), "mask_steps": 10, "replicates": 2},
         },
         "demo": {"replicates": 4},
-        "laptop": {"first_seed": 4000},
+        "laptop": {"first_seed": 6000},
         "paper": {
             "base": {"space": {"kind": "subset", "modules": 16, "max_active": 3}, "model": {"kind": "mlp", "depth": 4}},
             **{"numbers": (80, 160, 320), "reserve": 200, "widths": (128, 512), "steps": (500, 2000)},

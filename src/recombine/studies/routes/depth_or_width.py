@@ -61,7 +61,7 @@ class DepthOrWidth(Study):
             "replicates": 2,
         },
         "demo": {"replicates": 4},
-        "laptop": {},
+        "laptop": {"first_seed": 6000},
         "paper": {
             "base": sequence_run("chains", tasks=256, steps=20_000, eval_every=1000, validation_tasks=512),
             "values": 5,

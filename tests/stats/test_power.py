@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from recombine.stats.power import MOST, POWER, needed_replicates
+from recombine.stats.power import MOST, POWER, needed_replicates, needed_to_decide
 from recombine.stats.rule import decide
+from recombine.stats.verdicts import Claim, judge
 
 
 def standardised(mean, spread):
@@ -48,3 +49,19 @@ def test_more_spread_needs_more_replicates(mean, spread, factor):
         needed_replicates("greater", 0.05, standardised(mean, size)) or MOST + 1 for size in (spread, spread * factor)
     )
     assert few <= many
+
+
+@pytest.mark.parametrize("direction, margin", [("greater", 0.05), ("equivalent", 0.1), ("below", 0.5)])
+def test_a_recorded_interval_tells_as_much_as_the_effects(direction, margin):
+    effects = standardised(0.09, 0.06)
+    claim = Claim("c", "s", "It is so.", direction, margin)
+    assert needed_to_decide(judge(claim, effects)) == needed_replicates(direction, margin, effects)
+    assert needed_to_decide(judge(claim, [0.3])) is None
+
+
+def test_a_claim_on_several_scales_needs_the_most_of_them():
+    scales = (("R2", 0.05), ("log error", 0.2))
+    claim = Claim("c", "s", "It is so.", "greater", 0.05, scales=scales)
+    effects = [standardised(0.09, 0.06), standardised(0.5, 0.4)]
+    alone = [needed_replicates("greater", margin, own) for (_, margin), own in zip(scales, effects, strict=True)]
+    assert needed_to_decide(judge(claim, effects)) == max(alone) and len(set(alone)) == 2

@@ -203,6 +203,7 @@ def markdown(
     for record in records:
         studies.setdefault(record["study"], []).append(record)
     parts = ["# Verdicts", "## Primary claims", _summary(studies, notes, beside), _answers(records)]
+    parts += _undecided(records)
     for study, own in studies.items():
         parts += [f"## {_heading(study, own)}", _claims(own, beside)]
         remarks = [f"- `{_safe(record['claim'])}`: {text}" for record in own for text in _remarks(record)]
@@ -232,7 +233,43 @@ def _answers(records: Sequence[Mapping[str, Any]]) -> str:
     counts = {answer: claims.count(answer) for answer in sorted(set(claims), key=lambda answer: -claims.count(answer))}
     listed = ", ".join(f"{count} *{answer}*" for answer, count in counts.items())
     undecided = counts.get(UNDECIDED, 0) / max(len(claims), 1)
-    return f"Answers of all {len(claims)} claims, without preconditions and controls: {listed}. So {undecided:.0%} are not decided."
+    return f"Answers of all {len(claims)} claims, without preconditions and controls: {listed}. So {undecided:.0%} are not decided ([which, and why](verdicts.md#what-is-not-decided))."
+
+
+def _undecided(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A section on the claims that are not decided: why, and what would decide them. Empty if there are none."""
+    rows, own = [], {(record["study"], record["claim"]): record for record in records}
+    for record in sorted(records, key=lambda record: not record["primary"]):
+        if record["role"] != "claim" or record["answer"] != UNDECIDED:
+            continue
+        failed = [need for need in record["needs"] if f"precondition {need!r} is" in record["note"]]
+        if failed:
+            why = f"its precondition is not shown: {', '.join(f'`{need}`' for need in failed)}"
+            open_ = [own[record["study"], need] for need in failed]
+            cost = ", ".join(_cost(each) for each in open_ if each["answer"] == UNDECIDED)
+        elif record["verdict_alone"] != "inconclusive":
+            why, cost = "decided alone, but not after correction for the number of claims", ""
+        else:
+            why, cost = "its interval includes the margin", _cost(record)
+        name = f"`{record['claim']}`" + (" (primary)" if record["primary"] else "")
+        where = f"[{record['study']}](verdicts.md#{_anchor(_heading(record['study'], [record]))})"
+        rows.append([where, name, why, str(record["replicates"]), cost])
+    if not rows:
+        return []
+    head = ["study", "claim", "why it is not decided", "replicates", "replicates that would decide it"]
+    text = (
+        "The last column is the number of replicates with which the claim would be decided with probability .8, if the mean and "
+        "the spread of its effects stay as they are."
+    )
+    return ["## What is not decided", text, _lines(head, rows)]
+
+
+def _cost(record: Mapping[str, Any]) -> str:
+    """The number of replicates that would decide a claim, in words."""
+    from recombine.stats.power import MOST
+
+    needed = rc.stats.needed_to_decide(rc.stats.Verdict.from_record(record))
+    return f"more than {MOST:,}: the effect lies at the margin" if needed is None else str(needed)
 
 
 def _summary(studies: Mapping[str, Sequence[Mapping[str, Any]]], notes: Mapping[str, str], larger: Larger) -> str:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     )
     from recombine.stats.logistic_mixed import MixedLogistic as MixedLogistic, fit_logistic_mixed as fit_logistic_mixed
     from recombine.stats.mixed import WithinSlope as WithinSlope, within_slope as within_slope
+    from recombine.stats.power import needed_replicates as needed_replicates, needed_to_decide as needed_to_decide
     from recombine.stats.prediction import (
         CalibrationBin as CalibrationBin,
         Race as Race,

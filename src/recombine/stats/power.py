@@ -8,6 +8,7 @@ from scipy import special
 
 from recombine.stats.intervals import LEVEL
 from recombine.stats.rule import Direction, regions
+from recombine.stats.verdicts import Verdict
 
 POWER = 0.8
 """The probability with which the number of replicates decides the claim."""
@@ -38,7 +39,40 @@ def needed_replicates(direction: Direction, margin: float, effects: npt.ArrayLik
     values = values[np.isfinite(values)]
     if len(values) < 2:
         return None
-    mean, spread = values.mean(), values.std(ddof=1)
+    return _needed(direction, margin, float(values.mean()), float(values.std(ddof=1)))
+
+
+def needed_to_decide(verdict: Verdict) -> int | None:
+    """Compute the number of replicates that would decide a claim, from its interval.
+
+    The result is that of `needed_replicates`. A claim on several scales needs the largest number over its scales.
+
+    Args:
+        verdict: What the replicates say so far.
+
+    Returns:
+        The number of replicates; None if `MOST` do not suffice, or if there is no interval.
+
+    Example:
+        ```python
+        needed_to_decide(judge(claim, effects=[0.09, 0.02, 0.12, 0.07]))  # 25
+        ```
+    """
+    claim, count = verdict.claim, verdict.replicates
+    if count < 2:
+        return None
+    # The interval is mean ± quantile * spread / sqrt(count).
+    to_spread = np.sqrt(count) / special.stdtrit(count - 1, (1 + LEVEL) / 2)
+    needed = []
+    for judged, margin in [(scale, scale.margin) for scale in verdict.scales] or [(verdict, claim.margin)]:
+        spread = float(judged.high - judged.low) / 2 * to_spread
+        if not np.isfinite([judged.effect, spread]).all():
+            return None
+        needed.append(_needed(claim.direction, margin, judged.effect, spread))
+    return None if None in needed else max(number for number in needed if number is not None)
+
+
+def _needed(direction: Direction, margin: float, mean: float, spread: float) -> int | None:
     region = max(regions(direction, margin), key=lambda each: np.minimum(mean - each.low, each.high - mean))
     depth = float(np.minimum(mean - region.low, region.high - mean))
     # A region with two ends can be missed on both sides.

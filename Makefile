@@ -79,6 +79,7 @@ torture: $(READY)  ## Kills, power cuts, full disks, rot, races, interrupts; com
 results: $(READY)  ## Write docs/results and its table of verdicts from a store of laptop runs (STORE=runs)
 	@$(BIN)/recombine export all --profile laptop --store $(STORE) --out docs/results
 	@$(BIN)/python docs/results/into_page.py
+	@$(BIN)/python docs/results/debate.py
 
 replicate: $(READY)  ## Decide ten main claims, drawn at random, again with fresh seeds (hours)
 	@$(BIN)/python docs/results/replicate.py --store replication

@@ -35,8 +35,9 @@ SCIENCE = (
 CHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
 """As type checkers do, this takes an int where a float is expected."""
 
-# A busy machine is no failure: no test asserts a time.
-hypothesis.settings.register_profile("recombine", deadline=None)
+# A busy machine is no failure: no test asserts a time. Continuous integration tries the same examples each time, so that it
+# judges the change; other runs try new ones.
+hypothesis.settings.register_profile("recombine", deadline=None, derandomize=bool(os.environ.get("CI")))
 hypothesis.settings.load_profile("recombine")
 
 # Before any of them is imported: array shapes in annotations are checked in tests, and only there.

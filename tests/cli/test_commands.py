@@ -412,7 +412,10 @@ def test_export_of_all_writes_a_folder_a_study_and_one_table(cli, copy, tmp_path
     page = (tmp_path / "results" / "verdicts.md").read_text()
     assert "## Primary claims" in page and "## data-scaling (smoke, changed profile)" in page
     tables = [part.splitlines() for part in page.split("\n\n") if part.startswith("| ")]
-    assert all(len({line.count("|") for line in lines}) == 1 for lines in tables) and len(tables) == 2
+    assert all(len({line.count("|") for line in lines}) == 1 for lines in tables)
+    assert [name in page for name in ("## Primary claims", "## What is not decided")] == [True, True] and len(
+        tables
+    ) == 3
 
 
 @pytest.mark.parametrize(

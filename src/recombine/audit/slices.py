@@ -21,6 +21,8 @@ FEWEST = 3
 SHOWN = 10
 MOST_PAIRS = 30_000_000
 """Tables with more pairs (counted with repeats) are only sliced by single values."""
+TIE = 1e-9
+"""Losses that differ by less, relative to the spread of all scores, are equal."""
 BEYOND = 1.5
 """A pair is listed only if it loses this many times as much as each of its values."""
 
@@ -78,12 +80,17 @@ def weakest_slices(cells: Cells, score: int) -> tuple[Slice, ...]:
     count, loss, error = (np.concatenate(each) for each in (counts, losses, errors))
     slices = np.concatenate(members)
     corrected = special.stdtrit(table.freedom, 1 - (1 - LEVEL) / 2 / max(table.tested, 1))
-    low = np.where((count >= FEWEST) & (loss > 0), loss - corrected * error, -np.inf)
-    order = np.argsort(-low, kind="stable")[:SHOWN]
+    # In units of the spread and rounded, so that rounding errors of another unit of the score do not order equal slices anew.
+    unit = max(float(table.values.std()), np.finfo(float).tiny)
+    low = np.where((count >= FEWEST) & (loss > TIE * unit), (loss - corrected * error) / unit, -np.inf)
+    order = np.argsort(-np.round(low / TIE), kind="stable")[:SHOWN]
     order = order[np.isfinite(low[order])]
     return tuple(
         table.slice(
-            tuple(dict.fromkeys(slices[index].tolist())), float(loss[index]), float(error[index]), bool(low[index] > 0)
+            tuple(dict.fromkeys(slices[index].tolist())),
+            float(loss[index]),
+            float(error[index]),
+            bool(low[index] > TIE),
         )
         for index in order.tolist()
     )

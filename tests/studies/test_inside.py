@@ -8,8 +8,7 @@ import pytest
 
 from recombine.errors import BadInput
 from recombine.overrides import validate
-from recombine.studies.inside import TELLS, Inside
-from recombine.studies.shapes import specificity
+from recombine.studies.inside import TELLS, Inside, specificity
 
 TESTED = Inside.model_validate(
     Inside.profiles["smoke"] | {"replicates": 6, "widths": (8, 16), "first_seed": 0, "reserve": 60}

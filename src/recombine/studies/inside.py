@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import pandas as pd
 from pydantic import NonNegativeInt, PositiveInt
 
@@ -14,7 +15,7 @@ from recombine.models import MLP, Masked
 from recombine.probes import Decodability, Knockout, Measurement, Scores, Subnetwork
 from recombine.recipes import Fast, Paper
 from recombine.spaces import SubsetSpace
-from recombine.studies.shapes import SMOKE_SPACE, ascending, specificity
+from recombine.studies.shapes import SMOKE_SPACE, ascending
 from recombine.supports import Given, Random
 from recombine.training.config import RunConfig, Seeds
 
@@ -224,3 +225,21 @@ class Inside(Study):
             x_title=TELLS["modular"],
             y_title=TELLS["decodable"],
         )
+
+
+def specificity(runs: pd.DataFrame, keys: list[str]) -> pd.Series:
+    """How much more a network loses the tasks of a module than the other tasks, without the module's subnetwork (log2).
+
+    The error (1 - R2) of the ablated network on trained combinations with the module, relative to that of the whole network
+    there, divided by the same ratio on combinations without the module; its log2, and the mean over masks. A ratio of
+    errors still tells networks apart where R2 is below zero, which it is for many ablated ones.
+
+    Args:
+        runs: One row per mask, with the columns of the measurement `subnetwork`.
+        keys: The columns that name a group of masks.
+    """
+    parts = [f"{part}_{side}_in" for part in ("whole", "ablated") for side in ("own", "other")]
+    frame = runs.reindex(columns=[*keys, *parts])
+    errors = (1 - frame[parts].astype(float)).clip(lower=1e-3).map(np.log2)
+    whole, ablated = (errors[f"{part}_own_in"] - errors[f"{part}_other_in"] for part in ("whole", "ablated"))
+    return (ablated - whole).groupby([frame[key] for key in keys]).mean()

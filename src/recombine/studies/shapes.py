@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from recombine.design.arm import Arm
 from recombine.design.claims import Claims, StudyClaim, control, precondition
@@ -161,24 +160,3 @@ def if_run(study: Study, arm: Arm | None, column: str, **labels: Any) -> Column:
     if arm is None or any(level not in arm.axes.get(axis, ()) for axis, level in labels.items()):
         return left_out(study)
     return arm[column].at(**labels)
-
-
-def specificity(runs: pd.DataFrame, keys: list[str], region: str = "in") -> pd.Series:
-    """How much more a network loses the tasks of a module than the other tasks, without the module's subnetwork (log2).
-
-    The error (1 - R2) of the ablated network on combinations with the module, relative to that of the whole network there, divided
-    by the same ratio on combinations without the module; its log2, and the mean over masks. A ratio of errors still tells networks
-    apart where R2 is below zero, which it is for many ablated ones.
-
-    Args:
-        runs: One row per mask, with the columns of the measurement `subnetwork`.
-        keys: The columns that name a group of masks.
-        region: `in` for the combinations that the network was trained on, `held_out` for others.
-    """
-    parts = [f"{part}_{side}_{region}" for part in ("whole", "ablated") for side in ("own", "other")]
-    frame = runs.reindex(columns=[*keys, *parts])
-    errors = (1 - frame[parts].astype(float)).clip(lower=1e-3).map(np.log2)
-    whole, ablated = (
-        errors[f"{part}_own_{region}"] - errors[f"{part}_other_{region}"] for part in ("whole", "ablated")
-    )
-    return (ablated - whole).groupby([frame[key] for key in keys]).mean()

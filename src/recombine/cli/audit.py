@@ -149,10 +149,10 @@ def audit(
         if tables is not None:
             on("writing the tables")
             written = write_tables(rc.audit.audit_tables(result, cells), tables)
-        scored = scored_cells(cells, Path(table).name)
+        scored = scored_cells(cells, Path(table).name) if as_json or gate.baseline is not None else None
         checks, comparison = gate.judge(result, scored, columns | {"train": trained})
     if as_json:
-        files = {"report": page, "tables": written, "scored": scored.record()}
+        files = {"report": page, "tables": written, "scored": None if scored is None else scored.record()}
         print_json(result.record() | files | gate_record(checks, comparison))
         end_gate(checks)
         return

@@ -54,13 +54,13 @@ class GateOptions:
                 raise BadInput("--junit writes the conditions of a gate.", fix="add --fail-if or --baseline")
 
     def judge(
-        self, audit: Audit, scored: Scored, columns: dict[str, Any]
+        self, audit: Audit, scored: Scored | None, columns: dict[str, Any]
     ) -> tuple[tuple[Check, ...], Comparison | None]:
-        """Judge all conditions, and write the JUnit file."""
+        """Judge all conditions, and write the JUnit file. The scored combinations are only needed with a baseline."""
         from recombine.audit.comparison.gate import check_gate
 
         comparison = None
-        if self.baseline is not None:
+        if self.baseline is not None and scored is not None:
             from recombine.audit.comparison.compare import compare
             from recombine.audit.comparison.scored import read_scored
 

@@ -45,7 +45,9 @@ def test_a_gate_fails_with_one_line_and_leaves_its_files(cli, tables):
     assert failed.code == 1
     # Slow machines print progress before it.
     assert failed.err.count("The gate failed: ") == 1 and "lost.combinations is" in failed.err.splitlines()[-1]
-    assert (tables / "audit.html").exists()
+    assert "lost.combinations is" in failed.err and " r + " in failed.err.splitlines()[-1]  # A lost combination.
+    page = (tables / "audit.html").read_text(encoding="utf-8")
+    assert "The gate failed: " in page and "success: combinations lost" in page
     root = ElementTree.parse(tables / "audit.xml").getroot()
     assert int(root.attrib["failures"]) == len(root.findall(".//failure")) > 0
     document = cli("audit", "new.csv", *ASKED, *gate, "--json").document

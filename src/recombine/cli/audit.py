@@ -141,16 +141,16 @@ def audit(
     with ProgressBar("reading the table") as on:
         cells, inside = read(source, activations=activations, progress=on, train=trained, **columns)
         result = audit_cells(cells, inside, source=str(table), quick=quick, seed=seed, progress=on)
+        scored = scored_cells(cells, Path(table).name) if as_json or gate.baseline is not None else None
+        checks, comparison = gate.judge(result, scored, columns | {"train": trained})
         if report is not None:
             from recombine.report import write_audit
 
             on("writing the report")
-            page = str(write_audit(result, cells, report))
+            page = str(write_audit(result, cells, report, checks=checks, comparison=comparison))
         if tables is not None:
             on("writing the tables")
             written = write_tables(rc.audit.audit_tables(result, cells), tables)
-        scored = scored_cells(cells, Path(table).name) if as_json or gate.baseline is not None else None
-        checks, comparison = gate.judge(result, scored, columns | {"train": trained})
     if as_json:
         files = {"report": page, "tables": written, "scored": None if scored is None else scored.record()}
         print_json(result.record() | files | gate_record(checks, comparison))

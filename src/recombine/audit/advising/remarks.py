@@ -14,7 +14,7 @@ from recombine.audit.advising.remedies import (
     coverage_fine_model_limit,
     memorises,
 )
-from recombine.audit.strata import TRAINED
+from recombine.audit.strata import MET, TRAINED, UNMET, UNSEEN
 from recombine.audit.wording import amount, counted, decimal, estimate, short
 
 SOLVED = 0.95
@@ -73,6 +73,13 @@ def undecided(evidence: Evidence) -> Said | None:
     others = (collect_pairs, collect_pairs_or_values, memorises, coverage_fine_model_limit, composes)
     if gap is None or any(rule(evidence) is not None for rule in others):
         return None
+    unseen = evidence.stratum(UNSEEN)
+    if unseen is not None and evidence.stratum(MET) is None and evidence.stratum(UNMET) is None:
+        return Said(
+            "Every held-out combination has a value that was never trained on: whether the model recombines values that "
+            "it knows was not tested. Evaluate held-out combinations of trained values.",
+            f"{counted(unseen.combinations, 'held-out combination')}, each with a part unseen",
+        )
     sentence = (
         "Held-out combinations score worse than trained ones, but the data do not show why: "
         "evaluate more held-out combinations, some whose pairs all met in training and some with unmet pairs."

@@ -62,3 +62,14 @@ def test_options_that_do_not_go_together(cli, tables):
         ("--fail-if", "nonsense"),
     ):
         assert cli("audit", "old.csv", *ASKED, *options).code == 2
+
+
+def test_a_gate_that_cannot_be_judged_is_found_before_the_audit(cli, tables, monkeypatch):
+    monkeypatch.setattr("recombine.audit.audit.audit_cells", lambda *_, **__: pytest.fail("the audit was run"))
+    (tables / "broken.json").write_text('{\n  "scores"')
+    broken = cli("audit", "old.csv", *ASKED, "--baseline", "broken.json", "--allow-drop", "0.1")
+    assert broken.code == 2 and "broken.json is not the whole JSON document" in broken.err
+    unknown = cli("audit", "old.csv", *ASKED, "--fail-if", "all_pair_met.score < .8")
+    assert unknown.code == 2 and "did you mean 'all_pairs_met'?" in unknown.err
+    alone = cli("audit", "old.csv", *ASKED, "--fail-if", "lost.combinations > 0")
+    assert alone.code == 2 and "needs a baseline" in alone.err

@@ -140,9 +140,9 @@ def audit(
     page, written = None, []
     with ProgressBar("reading the table") as on:
         cells, inside = read(source, activations=activations, progress=on, train=trained, **columns)
+        comparison = gate.compare(cells, Path(table).name, columns | {"train": trained})
         result = audit_cells(cells, inside, source=str(table), quick=quick, seed=seed, progress=on)
-        scored = scored_cells(cells, Path(table).name) if as_json or gate.baseline is not None else None
-        checks, comparison = gate.judge(result, scored, columns | {"train": trained})
+        checks = gate.judge(result, comparison)
         if report is not None:
             from recombine.report import write_audit
 
@@ -152,7 +152,7 @@ def audit(
             on("writing the tables")
             written = write_tables(rc.audit.audit_tables(result, cells), tables)
     if as_json:
-        files = {"report": page, "tables": written, "scored": None if scored is None else scored.record()}
+        files = {"report": page, "tables": written, "scored": scored_cells(cells, Path(table).name).record()}
         print_json(result.record() | files | gate_record(checks, comparison))
         end_gate(checks)
         return

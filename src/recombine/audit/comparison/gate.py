@@ -21,6 +21,13 @@ EXAMPLE = 'write NAME < NUMBER, for example --fail-if "all_pairs_met.score < .8"
 NAMED = 5
 """How many combinations the reason of a failure names."""
 NEEDS_BASELINE = ("lost", "gained", "change")
+GROUPS = (
+    "overall",
+    *(name.replace(" ", "_") for name in STRATA),
+    *("gap", "adjusted_gap", "lowest", "coverage"),
+    *NEEDS_BASELINE,
+)
+"""What a condition can name. An audit need not have all of them."""
 
 Facts = dict[str, dict[str, float]]
 """Numbers by group and field: `facts["all_pairs_met"]["score"]`."""
@@ -58,6 +65,10 @@ def parse_condition(text: str) -> Condition:
         value = float(match["value"])
     except ValueError:
         raise BadInput(f"The condition {text!r} ends in {match['value']!r}, not in a number.", fix=EXAMPLE) from None
+    if names[-2] not in GROUPS:
+        raise BadInput(
+            f"The gate {text!r} names {names[-2]!r}, which no audit has.", fix=did_you_mean(names[-2], GROUPS)
+        )
     score = names[0] if len(names) == 3 else None
     return Condition(text.strip(), score, names[-2], names[-1], match["sign"], value)
 

@@ -153,6 +153,15 @@ def test_undecided_says_how_many_more(make_cells):
     assert "undecided" in said and "more combinations" in said["undecided"].sentence
 
 
+def test_a_probable_difference_says_how_many_more_confirm_it(make_cells):
+    rows = [(a, b, 0) for a in range(5) for b in range(4)]
+    trained = np.array([(a + b) % 3 > 0 for a, b, _ in rows])
+    values = np.random.default_rng(18).permuted(np.linspace(0.2, 1.0, 20)) - np.where(trained, 0, 0.2)
+    said = say(make_cells(rows, values, trained=trained))
+    sentence = said["undecided"].sentence
+    assert "probably score worse" in sentence and "8 more combinations to confirm a difference of 0.35" in sentence
+
+
 def test_all_solved(make_cells):
     said = say(make_cells(ROWS, np.ones(len(ROWS)), trained=split(), binary=True))
     assert set(said) == {"constant-score"} and "nothing to fix" in said["constant-score"].sentence

@@ -182,6 +182,15 @@ def test_the_marker_is_written_anew(store, marker):
     assert len(Store(store.path).run_ids()) == 2 and len(moved(store.path)) == (marker is not None)
 
 
+def test_a_changed_digit_in_the_marker_is_no_newer_format(store):
+    place = store.path / "recombine.json"
+    place.write_text(place.read_text().replace('"format": 1', '"format": 3'))
+    with pytest.raises(StoreError, match="is damaged"):
+        Store(store.path)
+    (finding,) = Examination(store.path).run()
+    assert finding.done == "written anew" and len(Store(store.path).run_ids()) == 2
+
+
 def test_damaged_checkpoints_and_records_are_set_aside(store):
     store.checkpoints.mkdir(exist_ok=True)
     (store.checkpoints / "abc.safetensors").write_bytes(b"half")

@@ -7,6 +7,7 @@ import math
 from recombine.audit.advising.evidence import LOW, Evidence
 from recombine.audit.advising.remedies import (
     COLLECT,
+    WIDER,
     Said,
     clear,
     collect_pairs,
@@ -86,11 +87,19 @@ def undecided(evidence: Evidence) -> Said | None:
     )
     if not clear(gap, evidence.margin):
         half = (gap.high - gap.low) / 2
-        needed = math.ceil(gap.replicates * max(half / evidence.margin, 1.0) ** 2)
+        likely = gap.low > 0 and gap.estimate >= evidence.margin
+        size, reach = (gap.estimate, WIDER * half) if likely else (evidence.margin, half)
+        needed = math.ceil(gap.replicates * max(reach / size, 1.0) ** 2)
+        more = counted(max(needed - gap.replicates, 1), "more combination")
         sentence = (
             "The data do not decide whether held-out combinations score worse: evaluate about "
-            f"{counted(max(needed - gap.replicates, 1), 'more combination')} to detect a difference of {amount(evidence.margin)}."
+            f"{more} to detect a difference of {amount(evidence.margin)}."
         )
+        if likely:
+            sentence = (
+                "Held-out combinations probably score worse, but not clearly enough to act on it: evaluate about "
+                f"{more} to confirm a difference of {amount(size)}."
+            )
     held = (
         " with parts held constant" if evidence.held_out_gap.adjusted is not None else " (raw, parts not held constant)"
     )

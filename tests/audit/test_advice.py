@@ -99,6 +99,14 @@ def test_an_unseen_part(make_cells):
     assert any("f0=5" in one for one in said["unseen-part"].collect)
 
 
+def test_more_examples_of_a_weak_value_are_named(make_cells):
+    cells = make_cells(ROWS, scored([0.6 if a == 3 else 0.9 for a, _, _ in ROWS]), trained=split(of=3))
+    named = say(cells)["weak-part"].collect
+    assert len(named) == COLLECT and all("f0=3" in one for one in named)
+    trained = {tuple(f"f{slot}={value}" for slot, value in enumerate(row)) for row, t in zip(ROWS, split(of=3)) if t}
+    assert set(named) <= trained
+
+
 def test_if_every_held_out_combination_has_an_unseen_part_recombining_was_not_tested(make_cells):
     trained = np.array([a != 5 for a, _, _ in ROWS])
     said = say(make_cells(ROWS, scored(np.where(trained, 0.9, 0.3)), trained=trained))

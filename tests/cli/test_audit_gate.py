@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import re
+import shlex
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 ASKED = ("--factors", "colour,shape", "--score", "success", "--split", "split=train")
 
@@ -52,6 +56,26 @@ def test_a_gate_fails_with_one_line_and_leaves_its_files(cli, tables):
     assert int(root.attrib["failures"]) == len(root.findall(".//failure")) > 0
     document = cli("audit", "new.csv", *ASKED, *gate, "--json").document
     assert document["gate"]["passed"] is False
+
+
+def test_the_workflow_of_the_docs(cli, tables):
+    page = (Path(__file__).parents[2] / "docs/audit-a-model.md").read_text(encoding="utf-8")
+    workflow = yaml.safe_load(re.search(r"```yaml\n# \.github.*?```", page, re.DOTALL)[0].removeprefix("```yaml")[:-3])
+    (line,) = [step["run"] for step in workflow["jobs"]["audit"]["steps"] if "recombine audit" in step.get("run", "")]
+    program, *words = shlex.split(line)
+    renamed = {"shape": "object"}
+    old, new = (pd.read_csv(tables / f"{name}.csv").rename(columns=renamed) for name in ("old", "new"))
+    old.to_csv(tables / "results.csv", index=False)
+    plain = words[: words.index("--baseline")]
+    (tables / "audit.json").write_text(cli(*plain, "--json").out)
+    assert program == "recombine" and cli(*words).code == 0
+    new.to_csv(tables / "results.csv", index=False)
+    failed = cli(*words)
+    assert failed.code == 1 and (tables / "audit.html").exists() and (tables / "audit.xml").exists()
+    lost = pd.read_csv(tables / "audit" / "lost.csv")
+    assert (
+        {"colour", "object"} < {*lost} and "r" in set(lost.colour) and all(lost.before >= 0.5) and all(lost.after < 0.5)
+    )
 
 
 def test_options_that_do_not_go_together(cli, tables):

@@ -10,6 +10,7 @@ import pandas as pd
 
 from recombine.audit.atoms import atoms_of
 from recombine.audit.cells import Cells
+from recombine.audit.comparison.findings import Comparison
 from recombine.audit.coverage import part_scores, unmet_pairs
 from recombine.audit.findings import Audit
 from recombine.audit.strata import stratum_of
@@ -49,6 +50,21 @@ def collect_table(audit: Audit, cells: Cells) -> pd.DataFrame:
     asked = dict.fromkeys(each for score in audit.scores for advice in score.advice for each in advice.collect)
     rows = [values_by_slot(each, places) for each in asked]
     return pd.DataFrame(rows, columns=pd.Index(places), dtype=object).drop_duplicates(ignore_index=True)
+
+
+def lost_table(comparison: Comparison | None) -> pd.DataFrame:
+    """The combinations that were lost since the baseline of a gate, largest loss first: a column per factor or role.
+
+    Args:
+        comparison: The comparison with the baseline; None without one, which gives an empty table.
+    """
+    rows = [
+        (score.score, *each.values, each.before, each.after, each.rows_before, each.rows_after)
+        for score in (() if comparison is None else comparison.scores)
+        for each in score.lost
+    ]
+    slots = () if comparison is None else comparison.slots
+    return pd.DataFrame(rows, columns=pd.Index(["score", *slots, "before", "after", "rows before", "rows after"]))
 
 
 def values_by_slot(labels: Sequence[str], places: Sequence[str]) -> dict[str, str]:

@@ -149,8 +149,12 @@ def audit(
             on("writing the report")
             page = str(write_audit(result, cells, report, checks=checks, comparison=comparison))
         if tables is not None:
+            from recombine.audit.tables import lost_table
+
             on("writing the tables")
-            written = write_tables(rc.audit.audit_tables(result, cells), tables)
+            lost = lost_table(comparison)
+            frames = rc.audit.audit_tables(result, cells) | ({"lost": lost} if len(lost) else {})
+            written = write_tables(frames, tables)
     if as_json:
         files = {"report": page, "tables": written, "scored": scored_cells(cells, Path(table).name).record()}
         print_json(result.record() | files | gate_record(checks, comparison))

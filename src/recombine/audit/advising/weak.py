@@ -104,9 +104,9 @@ def weak_values(cells: Cells, score: int, span: float, pairs: Sequence[str] = ()
 def _apart(design: Design, pairs: Sequence[str]) -> list[list[int]]:
     """The columns of hard pairs, without those whose value is in three of them: then the value may be hard."""
     number = {label: index for index, label in enumerate(design.labels)}
-    members = [_members(name, number) for name in pairs]
-    uses = collections.Counter(column for pair in members for column in pair)
-    return [pair for pair in members if max(uses[column] for column in pair) < FEWEST and NOTHING not in pair]
+    named = [members(name, number) for name in pairs]
+    uses = collections.Counter(column for pair in named for column in pair)
+    return [pair for pair in named if max(uses[column] for column in pair) < FEWEST and NOTHING not in pair]
 
 
 def _holds_any(design: Design, pairs: list[list[int]]) -> Bool[np.ndarray, " n"]:
@@ -192,16 +192,16 @@ def weak_pairs(cells: Cells, score: int, names: Sequence[str], least: float) -> 
     number: dict[str, int] = {label: index for index, label in enumerate(design.labels)}
     pairs = []
     for name in names:
-        members = _members(name, number)
-        holds = np.logical_and.reduce([(design.rows == member).any(1) for member in members])
+        pair = members(name, number)
+        holds = np.logical_and.reduce([(design.rows == member).any(1) for member in pair])
         if not (holds & trained).any() or -float(fit.residual[holds & trained].mean()) < least:
             continue
         pairs.append(WeakPair(name, float(np.maximum(-fit.residual[holds], 0).sum() / len(holds))))
     return tuple(pairs)
 
 
-def _members(name: str, number: dict[str, int]) -> list[int]:
-    """The two columns of a named pair. A value may itself contain the sign between them."""
+def members(name: str, number: dict[str, int]) -> list[int]:
+    """The numbers of the two values of a named pair. A value may itself contain the sign between them."""
     pieces = name.split(" + ")
     halves = ((" + ".join(pieces[:cut]), " + ".join(pieces[cut:])) for cut in range(1, len(pieces)))
     return next(([number[a], number[b]] for a, b in halves if a in number and b in number), [NOTHING])

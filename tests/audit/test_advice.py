@@ -103,7 +103,11 @@ def test_more_examples_of_a_weak_value_are_named(make_cells):
     cells = make_cells(ROWS, scored([0.6 if a == 3 else 0.9 for a, _, _ in ROWS]), trained=split(of=3))
     named = say(cells)["weak-part"].collect
     assert len(named) == COLLECT and all("f0=3" in one for one in named)
-    trained = {tuple(f"f{slot}={value}" for slot, value in enumerate(row)) for row, t in zip(ROWS, split(of=3), strict=True) if t}
+    trained = {
+        tuple(f"f{slot}={value}" for slot, value in enumerate(row))
+        for row, t in zip(ROWS, split(of=3), strict=True)
+        if t
+    }
     assert set(named) <= trained
 
 

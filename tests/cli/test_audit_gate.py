@@ -60,7 +60,8 @@ def test_a_gate_fails_with_one_line_and_leaves_its_files(cli, tables):
 
 def test_the_workflow_of_the_docs(cli, tables):
     page = (Path(__file__).parents[2] / "docs/audit-a-model.md").read_text(encoding="utf-8")
-    workflow = yaml.safe_load(re.search(r"```yaml\n# \.github.*?```", page, re.DOTALL)[0].removeprefix("```yaml")[:-3])
+    (block,) = re.findall(r"```yaml\n(# \.github.*?)```", page, re.DOTALL)
+    workflow = yaml.safe_load(block)
     (line,) = [step["run"] for step in workflow["jobs"]["audit"]["steps"] if "recombine audit" in step.get("run", "")]
     program, *words = shlex.split(line)
     renamed = {"shape": "object"}

@@ -168,6 +168,55 @@ def genome(path: Path) -> None:
     read_genome(path)
 
 
+def log(path: Path) -> None:
+    from recombine.audit.logs.log import Log, reader_of
+
+    reader_of(path)  # A damaged log may not be recognised.
+    names = ("inspect", "lm-eval", "geneval", "wandb", "mlflow")
+    held = next(name for name in names if path.name.startswith(f"input.{name}."))
+    for _ in Log(path, format=held).samples():
+        pass
+
+
+def helm(path: Path) -> None:
+    from recombine.audit.logs.log import Log
+
+    folder = path.parent / "run"
+    folder.mkdir(exist_ok=True)
+    for name in ("instances.json", "per_instance_stats.json"):
+        (folder / name).write_bytes((RECORDED / "helm_run" / name).read_bytes())
+    (folder / "per_instance_stats.json").write_bytes(path.read_bytes())
+    for _ in Log(folder, format="helm").samples():
+        pass
+
+
+def template(path: Path) -> None:
+    from recombine.audit.logs.template import Template
+
+    text = path.read_text(encoding="utf-8", errors="replace")
+    Template(text).match("a dark red ball on the grass on the hill")
+    Template("a {colour} {object} on {_}").match(text)
+
+
+def gate(path: Path) -> None:
+    from recombine.audit.comparison.gate import parse_condition
+
+    parse_condition(path.read_text(encoding="utf-8", errors="replace"))
+
+
+def pairs(path: Path) -> None:
+    from recombine.language.pair_table import PairSource, read_pairs
+
+    read_pairs(PairSource(str(path)))
+
+
+RECORDED = Path(__file__).parent / "audit/logs/recorded"
+PICT = b'A: 1, 2, 3\nB: x | y, ~z\n{ A, B } @ 2\nIF [A] >= 2 AND NOT [B] LIKE "x*" THEN [A] IN {2, 3} ELSE [A] <> 1;\n'
+ACTS = b'[System]\nName: p\n[Parameter]\nA (enum): red, "dark blue"\nB (int): 1, 2\n[Relation]\nR: (A, B, 2)\n[Constraint]\n(A = "red") => B > 1\n'
+CTWEDGE = (
+    b"Model M\nParameters:\n  a : Boolean\n  n: [ 25 .. 31 ] step 3\n  d: {x y}\nConstraints:\n  # a => n > 28 #\n"
+)
+PAIRS = b"input\toutput\tsplit\nwalk twice\tW W\ttrain\nrun twice\tR R\ttest\n"
 GENOME = b'<genome id="1"><nodes count="1"><node id="0" type="in" label="x"/></nodes><links count="0"/></genome>'
 READERS: list[tuple[str, Callable[[Path], None], str, Callable[[], bytes]]] = [
     ("sweep", sweep, ".yaml", lambda: SWEEP),
@@ -190,6 +239,19 @@ READERS: list[tuple[str, Callable[[Path], None], str, Callable[[], bytes]]] = [
     ("items", items, ".jsonl", lambda: ITEMS),
     ("prompts", prompts, ".yaml", lambda: b"mine:\n  prompts: [a red ball]\n"),
     ("genome", genome, ".xml", lambda: GENOME),
+    ("log of Inspect", log, ".inspect.json", lambda: (RECORDED / "inspect.json").read_bytes()),
+    ("log of Inspect, packed", log, ".inspect.eval", lambda: (RECORDED / "inspect.eval").read_bytes()),
+    ("log of lm-eval", log, ".lm-eval.jsonl", lambda: (RECORDED / "samples_scene_objects.jsonl").read_bytes()),
+    ("log of GenEval", log, ".geneval.jsonl", lambda: (RECORDED / "geneval_results.jsonl").read_bytes()),
+    ("log of W&B", log, ".wandb.table.json", lambda: (RECORDED / "wandb_answers.table.json").read_bytes()),
+    ("log of MLflow", log, ".mlflow.json", lambda: (RECORDED / "mlflow_answers.json").read_bytes()),
+    ("log of HELM", helm, ".json", lambda: (RECORDED / "helm_run/per_instance_stats.json").read_bytes()),
+    ("template", template, ".txt", lambda: b"a {colour:dark red|red} {object} on {_}"),
+    ("condition of a gate", gate, ".txt", lambda: b"all_pairs_met.score < .8"),
+    ("pairs of texts", pairs, ".tsv", lambda: PAIRS),
+    ("plan of PICT", plan, ".pict", lambda: PICT),
+    ("plan of ACTS", plan, ".txt", lambda: ACTS),
+    ("plan of CTWedge", plan, ".ctw", lambda: CTWEDGE),
 ]
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from child import BOARD, PHASES
 
-from recombine.store.files import moved
+from recombine.store.files import ASIDE, moved
 from recombine.store.repair import Examination
 from recombine.store.store import Store, is_store
 
@@ -136,13 +136,16 @@ def read(store: Path) -> None:
 
 
 def contents(store: Path) -> dict[str, Any]:
-    """What a sweep brought: the bytes of all files; of records all but when and how fast they were made."""
+    """What a sweep brought: the bytes of all files; of records all but when and how fast they were made.
+
+    What was set aside may be damaged: of that only the bytes.
+    """
     found: dict[str, Any] = {}
     for path in sorted(store.rglob("*")):
         name = path.relative_to(store).as_posix()
         if path.is_dir() and path.parent.name != "temporary":
             continue
-        if path.suffix == ".json":
+        if path.suffix == ".json" and not name.startswith(f"{ASIDE}/"):
             record = json.loads(path.read_text())
             found[name] = {key: value for key, value in record.items() if key not in CHANGING}
         else:

@@ -99,6 +99,24 @@ def test_an_unseen_part(make_cells):
     assert any("f0=5" in one for one in said["unseen-part"].collect)
 
 
+def test_more_examples_of_a_weak_value_are_named(make_cells):
+    cells = make_cells(ROWS, scored([0.6 if a == 3 else 0.9 for a, _, _ in ROWS]), trained=split(of=3))
+    named = say(cells)["weak-part"].collect
+    assert len(named) == COLLECT and all("f0=3" in one for one in named)
+    trained = {
+        tuple(f"f{slot}={value}" for slot, value in enumerate(row))
+        for row, t in zip(ROWS, split(of=3), strict=True)
+        if t
+    }
+    assert set(named) <= trained
+
+
+def test_if_every_held_out_combination_has_an_unseen_part_recombining_was_not_tested(make_cells):
+    trained = np.array([a != 5 for a, _, _ in ROWS])
+    said = say(make_cells(ROWS, scored(np.where(trained, 0.9, 0.3)), trained=trained))
+    assert "was not tested" in said["undecided"].sentence and "do not show why" not in said["undecided"].sentence
+
+
 def test_a_part_that_is_not_learned(make_cells):
     said = say(make_cells(ROWS, scored([0.1 if b == 2 else 0.9 for _, b, _ in ROWS]), trained=split()))
     assert set(said) == {"part-not-learned", "composes"}
@@ -143,8 +161,17 @@ def test_one_side_only(make_cells):
 
 def test_undecided_says_how_many_more(make_cells):
     rows = ROWS[:20]
-    said = say(make_cells(rows, RNG.random(20), trained=np.arange(20) % 2 == 0))
+    said = say(make_cells(rows, RNG.random(20), trained=np.arange(20) % 3 > 0))
     assert "undecided" in said and "more combinations" in said["undecided"].sentence
+
+
+def test_a_probable_difference_says_how_many_more_confirm_it(make_cells):
+    rows = [(a, b, 0) for a in range(5) for b in range(4)]
+    trained = np.array([(a + b) % 3 > 0 for a, b, _ in rows])
+    values = np.random.default_rng(18).permuted(np.linspace(0.2, 1.0, 20)) - np.where(trained, 0, 0.2)
+    said = say(make_cells(rows, values, trained=trained))
+    sentence = said["undecided"].sentence
+    assert "probably score worse" in sentence and "8 more combinations to confirm a difference of 0.35" in sentence
 
 
 def test_all_solved(make_cells):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from recombine.audit.cells import NOTHING, Cells
+from recombine.audit.reading.arrow import numbers
 from recombine.audit.reading.read import read_cells, read_rows
 
 HUMAN = Path(__file__).parents[2].parent / "shared/data/text_to_image_human.csv"
@@ -402,3 +405,24 @@ def test_cells_show_themselves_on_a_screen_and_in_a_notebook():
     assert lines[0] == "Cells: 1,200 combinations (unknown trained), 1,200 scored rows, scores score"
     assert lines[1].startswith("  name: 1,200 (<i>\\x1b[0m, v0, v1, v10 and 1,196 more)") and len(lines) == 2
     assert "<i>" not in cells._repr_html_() and "&lt;i&gt;" in cells._repr_html_()
+
+
+@given(
+    st.sampled_from([pa.int8(), pa.int32(), pa.uint64(), pa.float16(), pa.float32(), pa.float64(), pa.bool_()]),
+    st.lists(st.one_of(st.none(), st.booleans()), max_size=40),
+    st.integers(0, 20),
+)
+def test_numbers_of_arrow_are_those_of_to_numpy(kind, values, offset):
+    column = pa.array([None if value is None else kind.to_pandas_dtype()(value) for value in values], kind)[offset:]
+    np.testing.assert_array_equal(numbers(column).astype(float), column.to_numpy(zero_copy_only=False).astype(float))
+
+
+def test_a_small_audit_does_not_import_pandas(tmp_path):
+    (tmp_path / "table.csv").write_text("a,b,s\n" + "".join(f"{n % 4},{n // 4},{n % 2}\n" for n in range(20)))
+    code = """
+import sys
+from recombine.audit.audit import audit_table
+audit_table("table.csv", factors=["a", "b"], scores="s", quick=True)
+sys.exit("pandas" in sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)

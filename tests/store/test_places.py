@@ -20,7 +20,7 @@ from recombine.writers import boot, own_name
 
 def test_a_store_is_made_with_the_folders_above_it(tmp_path):
     store = Store(tmp_path / "a" / "b")
-    assert json.loads((store.path / "recombine.json").read_text()) == {"format": 1}
+    assert json.loads((store.path / "recombine.json").read_text())["format"] == 1
     assert Store(store.path).run_ids() == []
 
 
@@ -62,7 +62,7 @@ def test_a_store_whose_marker_is_newer_or_damaged_is_read_and_not_written(store,
     store.commit(outcome)
     place = store.path / "recombine.json"
     place.unlink() if marker is None else place.write_text(marker)
-    with pytest.raises(StoreError, match=r"format|cannot be read") as caught:
+    with pytest.raises(StoreError, match=r"format|cannot be read|is damaged") as caught:
         Store(store.path)
     assert ("version" if "99" in str(marker) else "recombine doctor") in (caught.value.fix or "")
     reading = Store(store.path, create=False)

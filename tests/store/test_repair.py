@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 from recombine.engines.local import LocalEngine
 from recombine.errors import StoreError
-from recombine.store.files import NOTE, moved, sealed, temporary_path
+from recombine.store.files import NOTE, moved, read_record, sealed, temporary_path
 from recombine.store.repair import Examination
 from recombine.store.store import Store
 
@@ -94,6 +94,15 @@ def test_changed_bits_in_a_measurement_are_not_read_as_numbers(store, run, small
     flip(table, 40)
     assert set(store.combinations_df()["run"]) == {small(seed=1).run_id}
     assert len(store.problems) == 1
+
+
+def test_a_record_whose_seal_has_another_name_is_damaged(tmp_path):
+    place = tmp_path / "record.json"
+    place.write_text(json.dumps(sealed({"name": "a", "sha": "0" * 64})).replace("seal", "sea,"))
+    with pytest.raises(StoreError, match="not what was written"):
+        read_record(place)
+    place.write_text(json.dumps({"name": "a", "sha": "0" * 64}))
+    assert read_record(place)["name"] == "a"
 
 
 def test_a_changed_digit_in_a_record_is_seen(store, run):
@@ -180,6 +189,16 @@ def test_the_marker_is_written_anew(store, marker):
     (finding,) = Examination(store.path).run()
     assert finding.done == "written anew"
     assert len(Store(store.path).run_ids()) == 2 and len(moved(store.path)) == (marker is not None)
+
+
+@pytest.mark.parametrize(("old", "new"), [('"format": 1', '"format": 3'), ('"seal"', '"sea,"')])
+def test_one_changed_bit_in_the_marker_is_damage_and_no_newer_format(store, old, new):
+    place = store.path / "recombine.json"
+    place.write_text(place.read_text().replace(old, new))
+    with pytest.raises(StoreError, match="is damaged"):
+        Store(store.path)
+    (finding,) = Examination(store.path).run()
+    assert finding.done == "written anew" and len(Store(store.path).run_ids()) == 2
 
 
 def test_damaged_checkpoints_and_records_are_set_aside(store):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 
 from recombine.audit.atoms import atoms_of
 from recombine.audit.cells import Cells
+from recombine.audit.comparison.findings import Comparison
 from recombine.audit.coverage import part_scores, unmet_pairs
 from recombine.audit.findings import Audit
 from recombine.audit.strata import stratum_of
@@ -32,8 +34,49 @@ def audit_tables(audit: Audit, cells: Cells) -> dict[str, pd.DataFrame]:
         "hardest": pd.DataFrame(_hardest(audit)),
         "decodability": pd.DataFrame(_sites(audit)),
         "advice": pd.DataFrame(_advice(audit)),
+        "collect": collect_table(audit, cells),
     }
     return {name: frame for name, frame in tables.items() if len(frame)}
+
+
+def collect_table(audit: Audit, cells: Cells) -> pd.DataFrame:
+    """The combinations that advice names for collection: a column per factor or role, most useful first.
+
+    Args:
+        audit: The findings.
+        cells: The combinations they are about.
+    """
+    places = list(dict.fromkeys(cells.slots))
+    asked = dict.fromkeys(each for score in audit.scores for advice in score.advice for each in advice.collect)
+    rows = [values_by_slot(each, places) for each in asked]
+    return pd.DataFrame(rows, columns=pd.Index(places), dtype=object).drop_duplicates(ignore_index=True)
+
+
+def lost_table(comparison: Comparison | None) -> pd.DataFrame:
+    """The combinations that were lost since the baseline of a gate, largest loss first: a column per factor or role.
+
+    Args:
+        comparison: The comparison with the baseline; None without one, which gives an empty table.
+    """
+    rows = [
+        (score.score, *each.values, each.before, each.after, each.rows_before, each.rows_after)
+        for score in (() if comparison is None else comparison.scores)
+        for each in score.lost
+    ]
+    slots = () if comparison is None else comparison.slots
+    return pd.DataFrame(rows, columns=pd.Index(["score", *slots, "before", "after", "rows before", "rows after"]))
+
+
+def values_by_slot(labels: Sequence[str], places: Sequence[str]) -> dict[str, str]:
+    """The values of a combination by slot, from labels such as colour=red; semicolons separate the members of a set."""
+    values: dict[str, list[str]] = {}
+    for label in labels:
+        # The longest name, as one may begin with another.
+        named = [name for name in places if label.startswith(f"{name}=")]
+        if named:
+            name = max(named, key=len)
+            values.setdefault(name, []).append(label.removeprefix(f"{name}="))
+    return {name: "; ".join(given) for name, given in values.items()}
 
 
 def _combinations(cells: Cells) -> pd.DataFrame:

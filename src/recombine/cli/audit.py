@@ -140,19 +140,23 @@ def audit(
     page, written = None, []
     with ProgressBar("reading the table") as on:
         cells, inside = read(source, activations=activations, progress=on, train=trained, **columns)
+        comparison = gate.compare(cells, Path(table).name, columns | {"train": trained})
         result = audit_cells(cells, inside, source=str(table), quick=quick, seed=seed, progress=on)
+        checks = gate.judge(result, comparison)
         if report is not None:
             from recombine.report import write_audit
 
             on("writing the report")
-            page = str(write_audit(result, cells, report))
+            page = str(write_audit(result, cells, report, checks=checks, comparison=comparison))
         if tables is not None:
+            from recombine.audit.tables import lost_table
+
             on("writing the tables")
-            written = write_tables(rc.audit.audit_tables(result, cells), tables)
-        scored = scored_cells(cells, Path(table).name)
-        checks, comparison = gate.judge(result, scored, columns | {"train": trained})
+            lost = lost_table(comparison)
+            frames = rc.audit.audit_tables(result, cells) | ({"lost": lost} if len(lost) else {})
+            written = write_tables(frames, tables)
     if as_json:
-        files = {"report": page, "tables": written, "scored": scored.record()}
+        files = {"report": page, "tables": written, "scored": scored_cells(cells, Path(table).name).record()}
         print_json(result.record() | files | gate_record(checks, comparison))
         end_gate(checks)
         return

@@ -12,9 +12,9 @@ from recombine.cli.output import CheckFailed, check_file, say_line
 from recombine.errors import BadInput
 
 if TYPE_CHECKING:
+    from recombine.audit.cells import Cells
     from recombine.audit.comparison.findings import Comparison
     from recombine.audit.comparison.gate import Check
-    from recombine.audit.comparison.scored import Scored
     from recombine.audit.findings import Audit
 
 
@@ -36,10 +36,12 @@ class GateOptions:
 
     def check(self) -> None:
         """Raise BadInput for options that do not go together, before anything is computed."""
-        from recombine.audit.comparison.gate import parse_condition
+        from recombine.audit.comparison.gate import NEEDS_BASELINE, parse_condition
 
-        for text in self.fail_if or ():
-            parse_condition(text)
+        for condition in map(parse_condition, self.fail_if or ()):
+            if condition.group in NEEDS_BASELINE and self.baseline is None:
+                fix = "add --baseline audit.json, which `recombine audit TABLE ... --json` prints"
+                raise BadInput(f"The gate {condition.text!r} needs a baseline.", fix=fix)
         if self.baseline is None:
             for name in ("allow_drop", "solved_at"):
                 if getattr(self, name) is not None:
@@ -53,24 +55,25 @@ class GateOptions:
             if not self.fail_if and self.allow_drop is None:
                 raise BadInput("--junit writes the conditions of a gate.", fix="add --fail-if or --baseline")
 
-    def judge(
-        self, audit: Audit, scored: Scored, columns: dict[str, Any]
-    ) -> tuple[tuple[Check, ...], Comparison | None]:
+    def compare(self, cells: Cells, title: str, columns: dict[str, Any]) -> Comparison | None:
+        """What changed since the baseline; None without one. It needs no audit, so a bad baseline is found early."""
+        if self.baseline is None:
+            return None
+        from recombine.audit.comparison.compare import compare
+        from recombine.audit.comparison.scored import read_scored, scored_cells
+
+        return compare(read_scored(self.baseline, **columns), scored_cells(cells, title), solved_at=self.solved_at)
+
+    def judge(self, audit: Audit, comparison: Comparison | None) -> tuple[Check, ...]:
         """Judge all conditions, and write the JUnit file."""
         from recombine.audit.comparison.gate import check_gate
 
-        comparison = None
-        if self.baseline is not None:
-            from recombine.audit.comparison.compare import compare
-            from recombine.audit.comparison.scored import read_scored
-
-            comparison = compare(read_scored(self.baseline, **columns), scored, solved_at=self.solved_at)
         checks = check_gate(audit, self.fail_if or (), comparison=comparison, allow_drop=self.allow_drop)
         if self.junit is not None:
             from recombine.report.junit import write_junit
 
             write_junit(checks, self.junit)
-        return checks, comparison
+        return checks
 
 
 NO_GATE = GateOptions()

@@ -223,7 +223,7 @@ def _advice(number: int, advice: Advice) -> Block:
     for combination in advice.collect[:FEW]:
         text.append("\n+ " + plain(shorten(" + ".join(combination), LONGEST)), style="green")
     if len(advice.collect) > FEW:
-        text.append(f"\n+ {len(advice.collect) - FEW} more: see --json", style="green")
+        text.append(f"\n+ {len(advice.collect) - FEW} more: see --report, --tables or --json", style="green")
     text.append(f"\n{advice.rule}: {plain(advice.because)}", style="dim")
     first = f"  {number}. "
     return Block(text, first, " " * len(first))

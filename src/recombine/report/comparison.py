@@ -9,8 +9,8 @@ from recombine.audit.comparison.findings import Change, ChangedCombination, Comp
 from recombine.figures.audit.intervals import IntervalRow, draw_intervals, intervals_info
 from recombine.figures.base import Figure
 from recombine.plain import plain
-from recombine.report.audit.page import visible
 from recombine.report.html import Report, Table, write_report
+from recombine.report.visible import visible
 
 QUESTION = "What did the new model gain, and what did it lose?"
 DRAWN = 15
@@ -82,16 +82,22 @@ def _row(change: Change) -> IntervalRow:
 
 def _tables(score: ScoreComparison, slots: Sequence[str]) -> list[Table]:
     columns = ["", "combinations", "before", "after", "difference", "low", "high", "q"]
-    tables = []
-    for title, each in (("combinations lost", score.lost), ("combinations gained", score.gained)):
-        if each:
-            note = "" if len(each) <= LISTED else f"The first {LISTED} of {len(each):,}; --json has all."
-            tables.append(_combinations(f"{score.score}: {title}", each[:LISTED], slots, note))
+    tables = flipped(score, slots)
     if score.solved_at is None and score.drops:
         tables.append(_combinations(f"{score.score}: largest losses", score.drops, slots, ""))
     for title, changes in (("all combinations and strata", (score.overall, *score.strata)), ("values", score.values)):
         rows = [_cells(change) for change in changes]
         tables.append(Table(f"{score.score}: {title}", columns, rows, names=(0,)))
+    return tables
+
+
+def flipped(score: ScoreComparison, slots: Sequence[str]) -> list[Table]:
+    """The combinations that were lost, and those that were gained; a table without rows is left out."""
+    tables = []
+    for title, each in (("combinations lost", score.lost), ("combinations gained", score.gained)):
+        if each:
+            note = "" if len(each) <= LISTED else f"The first {LISTED} of {len(each):,}; --json has all."
+            tables.append(_combinations(f"{score.score}: {title}", each[:LISTED], slots, note))
     return tables
 
 

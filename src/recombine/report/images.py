@@ -25,9 +25,9 @@ from recombine.pipelines.prompts.drawing import Prompt
 from recombine.pipelines.relation import ALL
 from recombine.plain import plain
 from recombine.report.audit.answer import Tone, with_ends
-from recombine.report.audit.page import visible
 from recombine.report.audit.sections import Section, draw_sections, map_section, parts_section
 from recombine.report.html import Table, render_page
+from recombine.report.visible import visible
 
 QUESTION = "Where does it fail to compose, and do its blocks say so in advance?"
 SHOWN = 24

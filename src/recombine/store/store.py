@@ -336,17 +336,20 @@ def is_store(path: Path) -> bool:
 
 def write_marker(path: Path, temporary: Path | None = None) -> None:
     """Write the file that says that a folder is a store."""
-    files.write_json(path / MARKER, {"format": FORMAT}, temporary)
+    files.write_json(path / MARKER, files.sealed({"format": FORMAT}), temporary)
 
 
 def check_marker(path: Path) -> None:
-    """Raise StoreError unless the marker exists, is undamaged, and has a known format."""
+    """Raise StoreError unless the marker exists, is undamaged, and has a known format.
+
+    Its seal tells a damaged digit from the format of a newer version. Old markers have none.
+    """
     repair = f"recombine doctor --store {path}"
     try:
-        marker = files.read_json(path / MARKER)
+        marker = files.read_record(path / MARKER)
     except StoreError as error:
         raise StoreError(error.message, fix=repair) from error
-    version = marker.get("format") if isinstance(marker, dict) else None
+    version = marker.get("format")
     if isinstance(version, int) and version > FORMAT:
         fix = "use the version of recombine that wrote it, or a newer one"
         raise files.NewerFormat(f"The store {path} has format {version}; this recombine knows {FORMAT}.", fix=fix)

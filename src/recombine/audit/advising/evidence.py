@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from recombine.audit.advising.weak import WeakPair, WeakValue, weak_pairs, weak_values
+from recombine.audit.advising.weak import WeakPair, WeakValue, members, weak_pairs, weak_values
+from recombine.audit.atoms import atoms_of
 from recombine.audit.cells import NOTHING, Cells, Chosen
 from recombine.audit.findings import GapFinding, PartsFinding, Stratum, SupportFinding
 from recombine.audit.scales import Scale
@@ -201,6 +204,26 @@ class Evidence:
             space = planned(self.cells)
             kept[number, strength] = () if space is None else space.cover(number, strength=strength, seed=self.seed)
         return kept[number, strength]
+
+    def holding(self, names: Sequence[str], number: int) -> tuple[tuple[str, ...], ...]:
+        """Scored combinations with one of these values or pairs of values: trained ones first, then the lowest score.
+
+        Args:
+            names: Values (`colour=red`) or pairs (`colour=red + object=dog`), which take turns.
+            number: The most combinations.
+        """
+        atoms, values = atoms_of(self.cells), self.cells.upright(self.score)
+        numbers = {label: index for index, label in enumerate(atoms.labels)}
+        held_out = np.zeros(len(values), dtype=bool) if self.cells.trained is None else ~self.cells.trained
+        turns: list[list[int]] = []
+        for name in names:
+            wanted = [numbers[name]] if name in numbers else members(name, numbers)
+            holds = np.logical_and.reduce([(atoms.rows == atom).any(1) for atom in wanted if atom != NOTHING])
+            chosen = np.flatnonzero(self.scored & holds)
+            turns.append(chosen[np.lexsort((values[chosen], held_out[chosen]))][:number].tolist())
+        taken = dict.fromkeys(cell for turn in itertools.zip_longest(*turns) for cell in turn if cell is not None)
+        rows = (atoms.rows[cell] for cell in itertools.islice(taken, number))
+        return tuple(tuple(atoms.labels[atom] for atom in row.tolist() if atom != NOTHING) for row in rows)
 
     @functools.cached_property
     def weak(self) -> tuple[WeakValue, ...]:

@@ -7,6 +7,7 @@ import math
 from recombine.audit.advising.evidence import LOW, Evidence
 from recombine.audit.advising.remedies import (
     COLLECT,
+    WIDER,
     Said,
     clear,
     collect_pairs,
@@ -14,7 +15,7 @@ from recombine.audit.advising.remedies import (
     coverage_fine_model_limit,
     memorises,
 )
-from recombine.audit.strata import TRAINED
+from recombine.audit.strata import MET, TRAINED, UNMET, UNSEEN
 from recombine.audit.wording import amount, counted, decimal, estimate, short
 
 SOLVED = 0.95
@@ -73,17 +74,32 @@ def undecided(evidence: Evidence) -> Said | None:
     others = (collect_pairs, collect_pairs_or_values, memorises, coverage_fine_model_limit, composes)
     if gap is None or any(rule(evidence) is not None for rule in others):
         return None
+    unseen = evidence.stratum(UNSEEN)
+    if unseen is not None and evidence.stratum(MET) is None and evidence.stratum(UNMET) is None:
+        return Said(
+            "Every held-out combination has a value that was never trained on: whether the model recombines values that "
+            "it knows was not tested. Evaluate held-out combinations of trained values.",
+            f"{counted(unseen.combinations, 'held-out combination')}, each with a part unseen",
+        )
     sentence = (
         "Held-out combinations score worse than trained ones, but the data do not show why: "
         "evaluate more held-out combinations, some whose pairs all met in training and some with unmet pairs."
     )
     if not clear(gap, evidence.margin):
         half = (gap.high - gap.low) / 2
-        needed = math.ceil(gap.replicates * max(half / evidence.margin, 1.0) ** 2)
+        likely = gap.low > 0 and gap.estimate >= evidence.margin
+        size, reach = (gap.estimate, WIDER * half) if likely else (evidence.margin, half)
+        needed = math.ceil(gap.replicates * max(reach / size, 1.0) ** 2)
+        more = counted(max(needed - gap.replicates, 1), "more combination")
         sentence = (
             "The data do not decide whether held-out combinations score worse: evaluate about "
-            f"{counted(max(needed - gap.replicates, 1), 'more combination')} to detect a difference of {amount(evidence.margin)}."
+            f"{more} to detect a difference of {amount(evidence.margin)}."
         )
+        if likely:
+            sentence = (
+                "Held-out combinations probably score worse, but not clearly enough to act on it: evaluate about "
+                f"{more} to confirm a difference of {amount(size)}."
+            )
     held = (
         " with parts held constant" if evidence.held_out_gap.adjusted is not None else " (raw, parts not held constant)"
     )

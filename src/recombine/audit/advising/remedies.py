@@ -44,7 +44,8 @@ def part_not_learned(evidence: Evidence) -> Said | None:
         f"{listed([value.name for value in low])}: low scores in all combinations{both}. The model has not learned {it}: "
         f"train on more examples of {it} before you look at combinations.",
         f"mean score {listed([_mean(value) for value in low], 3)}; {where}, at a false-discovery rate of {RATE:g}",
-        gain=_gain(low),
+        evidence.holding([value.name for value in low], COLLECT),
+        _gain(low),
     )
 
 
@@ -61,7 +62,8 @@ def weak_part(evidence: Evidence) -> Said | None:
         f"Train on more examples of {it}.",
         f"mean score {listed([_mean(value) for value in weak], 3)}; at least {WEAK:g} of the scale worse than the other "
         f"values with the rest held constant, at a false-discovery rate of {RATE:g}",
-        gain=_gain(weak),
+        evidence.holding([value.name for value in weak], COLLECT),
+        _gain(weak),
     )
 
 
@@ -157,7 +159,8 @@ def hard_combinations(evidence: Evidence) -> Said | None:
     return Said(
         f"Some combinations are harder than their parts predict: {listed([pair.name for pair in hard])}. {what}",
         "; ".join(f"{fit.link} link: p = {fit.p:.3g}" for fit in parts.fits),
-        gain=sum(pair.loss for pair in hard),
+        evidence.holding([pair.name for pair in hard], COLLECT),
+        sum(pair.loss for pair in hard),
     )
 
 

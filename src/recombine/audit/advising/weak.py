@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy import special
 
 from recombine.audit.cells import NOTHING, Cells, Chosen
@@ -76,13 +76,15 @@ def weak_values(cells: Cells, score: int, span: float, pairs: Sequence[str] = ()
     for side in (trained, ~trained):
         if side.any():
             values[side] -= values[side].mean()
+    held_in = [_held(design, place) for place in range(len(design.slots))]
     tested, p, losses = [], [], []
     for place, partial in enumerate(_partials(design, values)):
+        partners = [held for other, held in enumerate(held_in) if other != place and design.single[other]]
         for column in design.of(place).tolist():
             inside: Bool[np.ndarray, " n"] = (design.rows == column).any(1)
             if FEWEST <= int(inside.sum()) <= len(inside) - FEWEST:
                 loss, chance = _worse(partial[~inside], partial[inside])
-                held = [_median_loss(design, partial, inside, place)]
+                held = [_median_loss(partial, inside, partners)]
                 if int((inside & trained).sum()) >= 2 and (~inside & trained).any():
                     held.append(float(partial[~inside & trained].mean() - partial[inside & trained].mean()))
                 tested.append(column)
@@ -102,9 +104,9 @@ def weak_values(cells: Cells, score: int, span: float, pairs: Sequence[str] = ()
 def _apart(design: Design, pairs: Sequence[str]) -> list[list[int]]:
     """The columns of hard pairs, without those whose value is in three of them: then the value may be hard."""
     number = {label: index for index, label in enumerate(design.labels)}
-    members = [_members(name, number) for name in pairs]
-    uses = collections.Counter(column for pair in members for column in pair)
-    return [pair for pair in members if max(uses[column] for column in pair) < FEWEST and NOTHING not in pair]
+    named = [members(name, number) for name in pairs]
+    uses = collections.Counter(column for pair in named for column in pair)
+    return [pair for pair in named if max(uses[column] for column in pair) < FEWEST and NOTHING not in pair]
 
 
 def _holds_any(design: Design, pairs: list[list[int]]) -> Bool[np.ndarray, " n"]:
@@ -134,19 +136,26 @@ def _worse(others: Float[np.ndarray, " m"], own: Float[np.ndarray, " n"]) -> tup
     return loss, float(special.stdtr(len(own), -loss / error)) if error > 0 else float(loss <= 0)
 
 
-def _median_loss(design: Design, partial: Float[np.ndarray, " n"], inside: Bool[np.ndarray, " n"], place: int) -> float:
+def _held(design: Design, place: int) -> Int[np.ndarray, " n"]:
+    """The value of each combination in a slot, counted from the slot's first; `NOTHING` in an empty slot."""
+    columns = design.of(place)
+    number = np.full(len(design.slot) + 1, NOTHING)
+    number[columns] = np.arange(len(columns))
+    return number[design.rows].max(1, initial=NOTHING)
+
+
+def _median_loss(
+    partial: Float[np.ndarray, " n"], inside: Bool[np.ndarray, " n"], partners: Sequence[Int[np.ndarray, " n"]]
+) -> float:
     """The least, over the other slots, of the median loss of a value over its partners there."""
-    other = float(partial[~inside].mean())
+    other, own = float(partial[~inside].mean()), partial[inside]
     medians = []
-    for slot in range(len(design.slots)):
-        if slot == place or not design.single[slot]:
-            continue
-        held = np.where(np.append(design.slot == slot, False)[design.rows], design.rows, NOTHING).max(1)[inside]
-        partners, number = np.unique(held, return_inverse=True)
-        if len(partners) >= 2 * FEWEST - 1:
-            number = number.reshape(-1)
-            means = np.bincount(number, weights=partial[inside]) / np.bincount(number)
-            medians.append(other - float(np.median(means)))
+    for held in partners:
+        number = held[inside] - NOTHING  # An empty slot is a partner, too.
+        count = np.bincount(number)
+        used = count > 0
+        if int(used.sum()) >= 2 * FEWEST - 1:
+            medians.append(other - float(np.median(np.bincount(number, weights=own)[used] / count[used])))
     return min(medians, default=np.inf)
 
 
@@ -183,16 +192,16 @@ def weak_pairs(cells: Cells, score: int, names: Sequence[str], least: float) -> 
     number: dict[str, int] = {label: index for index, label in enumerate(design.labels)}
     pairs = []
     for name in names:
-        members = _members(name, number)
-        holds = np.logical_and.reduce([(design.rows == member).any(1) for member in members])
+        pair = members(name, number)
+        holds = np.logical_and.reduce([(design.rows == member).any(1) for member in pair])
         if not (holds & trained).any() or -float(fit.residual[holds & trained].mean()) < least:
             continue
         pairs.append(WeakPair(name, float(np.maximum(-fit.residual[holds], 0).sum() / len(holds))))
     return tuple(pairs)
 
 
-def _members(name: str, number: dict[str, int]) -> list[int]:
-    """The two columns of a named pair. A value may itself contain the sign between them."""
+def members(name: str, number: dict[str, int]) -> list[int]:
+    """The numbers of the two values of a named pair. A value may itself contain the sign between them."""
     pieces = name.split(" + ")
     halves = ((" + ".join(pieces[:cut]), " + ".join(pieces[cut:])) for cut in range(1, len(pieces)))
     return next(([number[a], number[b]] for a, b in halves if a in number and b in number), [NOTHING])

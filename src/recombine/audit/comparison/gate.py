@@ -11,14 +11,23 @@ from collections.abc import Iterator, Sequence
 from recombine.audit.comparison.findings import Comparison
 from recombine.audit.findings import Audit, ScoreFinding
 from recombine.audit.strata import STRATA
-from recombine.audit.wording import decimal
+from recombine.audit.wording import decimal, listed
 from recombine.errors import BadInput, did_you_mean
 from recombine.stats.intervals import Interval
 
 SIGNS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt, "==": operator.eq, "!=": operator.ne}
 CONDITION = re.compile(r"\s*(?P<name>[^<>=!]+?)\s*(?P<sign><=|>=|==|!=|<|>)\s*(?P<value>[-+]?[\d.]+(?:e[-+]?\d+)?)\s*")
 EXAMPLE = 'write NAME < NUMBER, for example --fail-if "all_pairs_met.score < .8"'
+NAMED = 5
+"""How many combinations the reason of a failure names."""
 NEEDS_BASELINE = ("lost", "gained", "change")
+GROUPS = (
+    "overall",
+    *(name.replace(" ", "_") for name in STRATA),
+    *("gap", "adjusted_gap", "lowest", "coverage"),
+    *NEEDS_BASELINE,
+)
+"""What a condition can name. An audit need not have all of them."""
 
 Facts = dict[str, dict[str, float]]
 """Numbers by group and field: `facts["all_pairs_met"]["score"]`."""
@@ -56,6 +65,10 @@ def parse_condition(text: str) -> Condition:
         value = float(match["value"])
     except ValueError:
         raise BadInput(f"The condition {text!r} ends in {match['value']!r}, not in a number.", fix=EXAMPLE) from None
+    if names[-2] not in GROUPS:
+        raise BadInput(
+            f"The gate {text!r} names {names[-2]!r}, which no audit has.", fix=did_you_mean(names[-2], GROUPS)
+        )
     score = names[0] if len(names) == 3 else None
     return Condition(text.strip(), score, names[-2], names[-1], match["sign"], value)
 
@@ -110,9 +123,17 @@ def _judged(condition: Condition, audit: Audit, comparison: Comparison | None) -
         name = f"{condition.group}.{condition.field}"
         relation = f"{condition.sign} {condition.value:g}"
         sentence = f"{score.score}: {name} is {_shown(value)}" + (f", which is {relation}" if failed else "")
+        if failed and condition.group in ("lost", "gained"):
+            sentence += f": {listed(_flipped(condition.group, score.score, comparison), NAMED)}"
         yield Check(f"{score.score}: {condition.text}", not failed, sentence)
         if condition.group == "coverage":
             return  # The same for every score.
+
+
+def _flipped(group: str, score: str, comparison: Comparison | None) -> list[str]:
+    """The names of the combinations that were lost or gained."""
+    scores = () if comparison is None else comparison.scores
+    return [each.name for one in scores if one.score == score for each in (one.lost if group == "lost" else one.gained)]
 
 
 def _value(condition: Condition, known: Facts) -> float:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from jaxtyping import Int
 
 from recombine.audit.cells import NOTHING, Factor
+from recombine.audit.reading.arrow import numbers
 from recombine.audit.reading.ordered import Ordering, ordered_values
 from recombine.errors import BadInput
 
@@ -29,13 +30,13 @@ class Levels:
 
     def number(self, column: pa.Array) -> Int[np.ndarray, " row"]:
         """The number of each text; `NOTHING` if it is missing or blank."""
-        coded = column.dictionary_encode()
+        # A missing text is an entry of the dictionary, so that every row has an index.
+        coded = column.dictionary_encode(null_encoding="encode")
         own = [
-            self.texts.setdefault(text, len(self.texts)) if text.strip() else NOTHING
+            self.texts.setdefault(text, len(self.texts)) if text is not None and text.strip() else NOTHING
             for text in coded.dictionary.to_pylist()
         ]
-        indices = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        return np.array([*own, NOTHING], dtype=np.int64)[indices]
+        return np.array(own, dtype=np.int64)[numbers(coded.indices)]
 
 
 Named = tuple[Factor, Int[np.ndarray, "group slot"], tuple[str, ...]]

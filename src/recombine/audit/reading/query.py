@@ -13,6 +13,7 @@ import pyarrow as pa
 from jaxtyping import Float, Int
 
 from recombine.audit.cells import NOTHING, Factor
+from recombine.audit.reading.arrow import numbers
 from recombine.audit.reading.errors import bad_filter, forbidden_filter
 from recombine.audit.reading.formats import identifier, literal
 from recombine.audit.reading.levels import Levels
@@ -236,7 +237,7 @@ class Query:
         piece = {"codes": self._codes(batch, levels)}
         for name in batch.schema.names[len(self.columns.factor_columns) :]:
             kind = np.float64 if name[0] in "mqlu" else np.int64
-            piece[name] = batch.column(name).to_numpy(zero_copy_only=False).astype(kind)
+            piece[name] = numbers(batch.column(name)).astype(kind)
         return piece
 
     def _codes(self, batch: pa.RecordBatch, levels: dict[str, Levels]) -> Int[np.ndarray, "group column"]:
@@ -252,8 +253,8 @@ class Query:
         query = f"SELECT {', '.join(names)} FROM ({self.kept(numbered=True)}) WHERE {whole} ORDER BY r"
         pieces = []
         for batch in self.table.batches(query, self.columns.where):
-            piece = {"codes": self._codes(batch, levels), "row": batch.column("r").to_numpy()}
-            piece["scores"] = _beside([batch.column(f"s{n}").to_numpy() for n in scores], batch.num_rows)
+            piece = {"codes": self._codes(batch, levels), "row": numbers(batch.column("r"))}
+            piece["scores"] = _beside([numbers(batch.column(f"s{n}")) for n in scores], batch.num_rows)
             if self.columns.key is not None:
                 piece["key"] = np.array(batch.column("k").to_pylist(), dtype=object)
             pieces.append(piece)

@@ -2,39 +2,49 @@
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from recombine.audit.cells import Cells
+from recombine.audit.comparison.findings import Comparison
+from recombine.audit.comparison.gate import Check
 from recombine.audit.findings import Advice, Audit
+from recombine.audit.tables import values_by_slot
 from recombine.audit.wording import counted, large
 from recombine.figures.files import write_whole
 from recombine.figures.wording import cut
-from recombine.plain import plain
 from recombine.report.audit.answer import answer
+from recombine.report.audit.gate import gate_section
 from recombine.report.audit.sections import draw_sections, inside_section, map_section, parts_section, strata_section
 from recombine.report.audit.weakness import effects_section, slices_section
 from recombine.report.html import Table, render_page
+from recombine.report.visible import visible
 
 QUESTION = "Does it recombine, or does it memorise?"
 
 
-def write_audit(audit: Audit, cells: Cells, path: str | Path) -> Path:
+def write_audit(
+    audit: Audit, cells: Cells, path: str | Path, *, checks: Sequence[Check] = (), comparison: Comparison | None = None
+) -> Path:
     """Write the page of an audit as one self-contained HTML file.
 
     Args:
         audit: The findings.
         cells: The combinations they are about.
         path: The file to write.
+        checks: The conditions of a gate, judged.
+        comparison: What changed since the gate's baseline.
 
     Returns:
         The path of the file.
     """
-    return write_whole(path, render_audit(audit, cells))
+    return write_whole(path, render_audit(audit, cells, checks=checks, comparison=comparison))
 
 
-def render_audit(audit: Audit, cells: Cells) -> str:
+def render_audit(
+    audit: Audit, cells: Cells, *, checks: Sequence[Check] = (), comparison: Comparison | None = None
+) -> str:
     """The page of an audit as HTML text. Arguments as for `write_audit`."""
     # Write out invisible characters in names from data. The template escapes markup.
     audit, cells = visible(audit), visible(cells)
@@ -48,6 +58,7 @@ def render_audit(audit: Audit, cells: Cells) -> str:
         question=QUESTION,
         read=_read(audit),
         scores=scores,
+        gate=gate_section(visible(tuple(checks)), visible(comparison)) if checks else None,
         support=audit.support,
         facts=_facts(audit),
         notes=audit.notes,
@@ -62,20 +73,6 @@ def _direction(audit: Audit) -> str:
     if not low:
         return "Higher scores count as better."
     return "Lower scores count as better." if len(low) == len(audit.scores) else f"Lower is better of {', '.join(low)}."
-
-
-def visible(value: Any) -> Any:
-    """A record whose texts have their invisible characters written out."""
-    if isinstance(value, str):
-        return plain(value)
-    if isinstance(value, tuple):
-        return tuple(visible(item) for item in value)
-    if isinstance(value, dict):
-        return {visible(key): visible(item) for key, item in value.items()}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        named = {field.name: visible(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        return dataclasses.replace(value, **named)
-    return value
 
 
 def _score(audit: Audit, cells: Cells, index: int) -> dict[str, Any]:
@@ -96,18 +93,11 @@ def _collect(advice: Advice, cells: Cells) -> Table | None:
     """The combinations to collect, one column per slot. The values of a set share one column."""
     if not advice.collect:
         return None
-    # The longest name first: the name of one slot may be a prefix of another.
-    places = sorted(dict.fromkeys(cells.slots), key=len, reverse=True)
-    rows: list[dict[str, str]] = []
-    for combination in advice.collect:
-        row: dict[str, list[str]] = {}
-        for label in combination:
-            place = next((name for name in places if label.startswith(f"{name}=")), "")
-            row.setdefault(place, []).append(label[len(place) + 1 :] if place else label)
-        rows.append({place: "; ".join(values) for place, values in row.items()})
-    columns = [name for name in (*dict.fromkeys(cells.slots), "") if any(name in row for row in rows)]
+    places = list(dict.fromkeys(cells.slots))
+    rows = [values_by_slot(combination, places) for combination in advice.collect]
+    columns = [name for name in places if any(name in row for row in rows)]
     body = [[row.get(name, "") for name in columns] for row in rows]
-    return Table("", [cut(name, 60) or "combination" for name in columns], body, names=range(len(columns)))
+    return Table("", [cut(name, 60) for name in columns], body, names=range(len(columns)))
 
 
 def _read(audit: Audit) -> str:

@@ -11,7 +11,7 @@ from recombine.audit.audit import OnProgress, audit_cells, read
 from recombine.audit.cells import Cells
 from recombine.audit.findings import Audit
 from recombine.audit.logs.log import Log
-from recombine.audit.tables import audit_tables
+from recombine.audit.tables import audit_tables, collect_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,23 +61,7 @@ class AuditResult(Audit):
     @property
     def collect(self) -> pd.DataFrame:
         """The combinations that advice names for collection: a column per factor or role, most useful first."""
-        import pandas as pd
-
-        columns = list(dict.fromkeys(self.cells.slots))
-        asked = dict.fromkeys(each for score in self.scores for advice in score.advice for each in advice.collect)
-        rows = [self._values(each, columns) for each in asked]
-        return pd.DataFrame(rows, columns=pd.Index(columns), dtype=object).drop_duplicates(ignore_index=True)
-
-    def _values(self, labels: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
-        """The values of a combination, from labels such as colour=red; the members of a set are separated by semicolons."""
-        values: dict[str, list[str]] = {}
-        for label in labels:
-            # The longest name, as one may begin with another.
-            named = [name for name in columns if label.startswith(f"{name}=")]
-            if named:
-                name = max(named, key=len)
-                values.setdefault(name, []).append(label.removeprefix(f"{name}="))
-        return {name: "; ".join(given) for name, given in values.items()}
+        return collect_table(self, self.cells)
 
     def record(self) -> dict[str, Any]:
         return self._plain().record()

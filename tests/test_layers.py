@@ -28,6 +28,7 @@ ORDER = (
     "store",
     "engines",
     "figures",
+    "trackers",
     "plan",
     "audit",
     "endpoints",

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         stats as stats,
         store as store,
         supports as supports,
+        trackers as trackers,
         training as training,
     )
     from recombine.audit.asking.ask import ask_model as ask_model, audit_model as audit_model

@@ -31,7 +31,7 @@ from recombine.errors import BadInput, did_you_mean
 
 ROOMS = (
     *("spaces", "supports", "problems", "families", "encodings"),
-    *("models", "objectives", "recipes", "probes", "studies"),
+    *("models", "objectives", "recipes", "probes", "trackers", "studies"),
 )
 
 

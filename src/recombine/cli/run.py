@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import recombine as rc
-from recombine.cli.options import DEFAULT_STORE, LOCAL, DryOption, EngineOptions, JsonOption, Overrides, StoreOption
+from recombine.cli.options import (
+    DEFAULT_STORE,
+    LOCAL,
+    DryOption,
+    EngineOptions,
+    JsonOption,
+    Overrides,
+    StoreOption,
+    TrackOption,
+)
 from recombine.cli.output import CheckFailed, answer, check_file, errors, message, print_json, say, table, verdict_table
 from recombine.errors import BadInput, MissingPackage
 
@@ -26,6 +35,7 @@ def run(
     profile: str = "laptop",
     store_path: StoreOption = DEFAULT_STORE,
     report: Path | None = None,
+    track: TrackOption = None,
     engines: EngineOptions = LOCAL,
     as_json: JsonOption = False,
     dry_run: DryOption = False,
@@ -40,6 +50,7 @@ def run(
     from recombine.component import kinds
     from recombine.design.run import request_of, run_study
     from recombine.store.requests import remember
+    from recombine.trackers.tracking import trackers_of
 
     engine, every = engines.make(), study == ALL
     if every and (report is not None or overrides):
@@ -47,6 +58,7 @@ def run(
         raise BadInput("--report and settings belong to one study.", fix=fix)
     if report is not None:
         check_file(report)
+    trackers = trackers_of(track)
     # Every study is built before anything trains: what cannot run is found now.
     studies, skipped = _built(kinds("studies") if every else (study,), profile, overrides, skip=every)
     if dry_run:
@@ -60,7 +72,7 @@ def run(
             if not as_json:
                 errors().print(what_is_left(_plan(each, store, titled=every)), highlight=False)
             with rc.training.ProgressDisplay(quiet=as_json) as progress:
-                result = run_study(each, profile, store, engine, progress, overrides)
+                result = run_study(each, profile, store, engine, progress, overrides, trackers)
             documents.append(_shown(result, report, as_json))
     if as_json:
         print_json([*documents, *skipped] if every else documents[0])
@@ -201,6 +213,7 @@ def train(
     family: str,
     *overrides: Overrides,
     measure: list[str] | None = None,
+    track: TrackOption = None,
     store_path: StoreOption = DEFAULT_STORE,
     engines: EngineOptions = LOCAL,
     as_json: JsonOption = False,
@@ -215,7 +228,9 @@ def train(
     from recombine.cli.options import split_names
     from recombine.component import find, resolve
     from recombine.overrides import apply, validate
+    from recombine.trackers.tracking import Tracking, trackers_of
 
+    trackers = trackers_of(track)
     engine = engines.make()
     find("families", family)  # Its error names the nearest family.
     config = apply(validate(rc.RunConfig, {"family": family}), overrides)
@@ -230,8 +245,9 @@ def train(
     stored = config in store
     if stored and not as_json:
         errors().print(f"Run {config.run_id} is in the store already: nothing to train.", highlight=False)
-    with rc.training.ProgressDisplay(quiet=as_json) as progress:
-        engine.run(store, [config], measurements, progress)
+    with rc.training.ProgressDisplay(quiet=as_json) as progress, Tracking(trackers, "train", progress) as tracking:
+        engine.run(store, [config], measurements, tracking)
+        tracking.scores(store)
     document = run_document(store, config.run_id) | {"found": stored}
     shown = ["steps", "seconds", "compile_seconds", "reached"]
     shown += [f"{config.family.metric}_in", f"{config.family.metric}_held_out"]

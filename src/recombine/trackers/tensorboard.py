@@ -37,7 +37,7 @@ class TensorBoardRun(TrackedRun):
         self._writer.add_text(name, _markdown(frame))
 
     def figure(self, name: str, path: Path) -> None:
-        from tensorboardX.proto.summary_pb2 import Summary
+        from tensorboardX.proto.summary_pb2 import Summary  # pyright: ignore[reportAttributeAccessIssue]
 
         # The file as it stands: no library needs to decode it. A PNG has its size behind the name of the first chunk.
         png = path.read_bytes()

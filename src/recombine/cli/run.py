@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -124,7 +125,8 @@ def _dry_run(study: rc.Study, store_path: Path, as_json: bool, *, titled: bool) 
 
     store = existing_store(store_path)
     ahead = _plan(study, store, titled=titled and not as_json)
-    document = plan_document(ahead, [config for config, _ in study.design.runs], as_json)
+    expected = rc.engines.estimate(store, [config for config, _ in study.design.runs], study.design.measurements)
+    document = plan_document(ahead, expected, as_json)
     record = newest_records(store).get(study.kind) if store is not None else None
     rows = [] if record is None else replicates_needed(record)
     if not as_json and record is not None:
@@ -182,22 +184,33 @@ def what_is_left(ahead: rc.engines.Plan) -> str:
     return f"{left} runs to train in {ahead.buckets} programs{done}, {ahead.measurements} measurements to make."
 
 
-def plan_document(ahead: rc.engines.Plan, configs: Sequence[rc.RunConfig], as_json: bool) -> dict[str, Any]:
-    """What would run, and about how long: the arithmetic of the steps at this machine's speed."""
-    seconds = estimated_seconds(configs, ahead.runs - ahead.done - ahead.failed)
+def plan_document(ahead: rc.engines.Plan, expected: rc.engines.Estimate, as_json: bool) -> dict[str, Any]:
+    """What would run, and about how long: compiling, training and measuring each by itself."""
     if not as_json:
         rows = [(field.name, str(getattr(ahead, field.name))) for field in dataclasses.fields(ahead)]
-        rows.append(("estimated training", f"about {duration(seconds)} (arithmetic at this machine's speed)"))
+        kept = f" ({expected.kept_programs} of them are on disk)" if expected.kept_programs else ""
+        programs = expected.new_programs + expected.kept_programs
+        rows.append((f"compiling {programs} programs{kept}", f"about {duration(expected.compiling)}"))
+        rows.append(("training", f"about {duration(expected.training)}"))
+        rows.append(("measuring", f"about {duration(expected.measuring)}"))
+        rows.append(("in all, in one process", f"about {duration(expected.seconds)}"))
         say(table("What would run", ["", ""], rows))
-    return dataclasses.asdict(ahead) | {"estimated_seconds": seconds}
+        if ahead.steps or ahead.measurements:
+            say(f"The times rest on {expected.basis}.{_busy()}")
+    parts = {name: getattr(expected, name) for name in ("compiling", "training", "measuring")}
+    programs = {name: getattr(expected, f"{name}_programs") for name in ("new", "kept", "guessed")}
+    seconds = {"estimated_seconds": expected.seconds, "estimated_parts": parts, "programs": programs}
+    return dataclasses.asdict(ahead) | seconds
 
 
-def estimated_seconds(configs: Sequence[rc.RunConfig], left: int | None = None) -> float:
-    """Seconds of training on this machine: the mean work of a run times the number that is left (by default all)."""
-    from recombine.training.estimate import flops_per_step, machine_flops
+def _busy() -> str:
+    """A sentence about other work on this machine, where there is much: then nobody knows the time well."""
+    from recombine.store.provenance import threads
 
-    work = sum(flops_per_step(config) * config.recipe.steps for config in configs) / max(1, len(configs))
-    return work * (len(configs) if left is None else left) / machine_flops()
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    if load < 1.5 * threads():
+        return ""
+    return f" This machine is busy now (load {load:.0f} on {threads()} cores), so it may take several times as long."
 
 
 def duration(seconds: float) -> str:
@@ -237,7 +250,9 @@ def train(
     more = [resolve("probes", name) for name in split_names(measure) if name != "scores"]
     measurements = [rc.probes.Scores(), *more]
     if dry_run:
-        document = plan_document(rc.engines.plan(existing_store(store_path), [config], measurements), [config], as_json)
+        known = existing_store(store_path)
+        work = [config], measurements
+        document = plan_document(rc.engines.plan(known, *work), rc.engines.estimate(known, *work), as_json)
         if as_json:
             print_json(document)
         return

@@ -54,11 +54,12 @@ def sweep(
     check_table(out)
     engine, trackers = engines.make(), trackers_of(track)
     if dry_run:
-        ahead = rc.engines.plan(existing_store(store_path), configs, read.measurements())
+        known = existing_store(store_path)
+        ahead = rc.engines.plan(known, configs, read.measurements())
         if not as_json:
             names, rows = [*read.cells[0].labels], [(*cell.labels.values(), len(cell.runs)) for cell in read.cells]
             say(table(f"{read.name}: {len(rows)} cells", [*names, "runs"], rows, left=max(1, len(names))))
-        document = plan_document(ahead, configs, as_json)
+        document = plan_document(ahead, rc.engines.estimate(known, configs, read.measurements()), as_json)
         if as_json:
             print_json(document | {"cells": [cell.labels for cell in read.cells]})
         return

@@ -20,6 +20,7 @@ from recombine.store.store import Store
 from recombine.store.tables import flatten
 from recombine.trackers.base import TrackedRun, Tracker, Values
 from recombine.training import Outcome, Progress, RunConfig
+from recombine.training.estimate import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -175,6 +176,9 @@ class Tracking(Progress):
             self._give(run_id, lambda run: run.curve(step, values))
 
     # The progress of runs
+
+    def expecting(self, estimate: Callable[[], Estimate]) -> None:
+        self._progress.expecting(estimate)
 
     def started(self, runs: int, steps: int) -> None:
         self._progress.started(runs, steps)

@@ -118,23 +118,29 @@ def test_bad_classes_are_refused():
             rc.register(wrong)  # type: ignore[type-var]
 
 
+CELL = """
+from typing import Literal
+import recombine as rc
+class Again(rc.models.MLP):
+    kind: Literal["again"] = "again"
+    width: int = WIDTH
+    def stack_size(self):
+        return SIZE
+"""
+
+
+def defined(width: int, size: int) -> type:
+    """The class of a cell of a notebook, which is in no file."""
+    names: dict = {"__name__": "__main__"}
+    exec(CELL.replace("WIDTH", str(width)).replace("SIZE", str(size)), names)
+    return names["Again"]
+
+
 def test_a_class_that_is_defined_anew_is_named(caplog):
-    def define(width):
-        if width == 8:
-
-            class Again(MLP):
-                kind: Literal["again"] = "again"  # type: ignore[assignment]
-                width: int = 8
-        else:
-
-            class Again(MLP):
-                kind: Literal["again"] = "again"  # type: ignore[assignment]
-                width: int = 9
-
-        return Again
-
-    rc.register(define(8))
-    rc.register(define(8))
+    rc.register(defined(8, 1))
+    rc.register(defined(8, 1))
     assert not caplog.records, "a cell that ran twice"
-    rc.register(define(9))
-    assert "raise `version`" in caplog.text
+    for other in (defined(9, 1), defined(9, 2)):
+        caplog.clear()
+        rc.register(other)
+        assert "raise `version`" in caplog.text

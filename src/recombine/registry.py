@@ -15,8 +15,9 @@ import logging
 import os
 import re
 import sys
+import types
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from recombine import component
 from recombine.component import Component
@@ -55,7 +56,7 @@ def register(cls: Kind) -> Kind:
     if component._own(room, kind):
         raise BadInput(f"{kind!r} is a name of recombine's own in {room}.", fix="give it another kind")
     before = _registered.get((room, kind))
-    if before is not None and _source(before) != _source(cls) and before.version == cls.version:
+    if before is not None and _meaning(before) != _meaning(cls) and before.version == cls.version:
         fix = f"raise `version` of {cls.__name__} if its meaning changed"
         log.warning(f"{kind!r} of {room} was defined anew. Runs of the earlier definition count as the same: {fix}.")
     _registered[room, kind] = cls
@@ -74,11 +75,20 @@ def _place(cls: type[Component]) -> tuple[str, str]:
     return component.room_of(cls), kind
 
 
-def _source(cls: type[Component]) -> str:
-    try:
-        return inspect.getsource(cls)
-    except (OSError, TypeError):
-        return repr(cls)
+def _meaning(cls: type[Component]) -> Any:
+    """The fields and the code of a class. A notebook has no file of which the source could be read."""
+    fields = {name: (repr(field.annotation), repr(field.default)) for name, field in cls.model_fields.items()}
+    code = {}
+    for name, value in vars(cls).items():
+        function = getattr(value, "fget", None) or getattr(value, "func", None) or getattr(value, "__func__", value)
+        if isinstance(function, types.FunctionType):
+            code[name] = _instructions(function.__code__)
+    return fields, code
+
+
+def _instructions(code: types.CodeType) -> Any:
+    inner = [_instructions(value) if isinstance(value, types.CodeType) else repr(value) for value in code.co_consts]
+    return code.co_code, code.co_names, inner
 
 
 def registered(room: str) -> dict[str, type[Component]]:

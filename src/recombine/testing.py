@@ -16,7 +16,7 @@ import json
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -26,7 +26,6 @@ from jaxtyping import Array, PyTree
 from scipy import stats
 
 from recombine.component import Component
-from recombine.design.study import Study
 from recombine.encodings.base import Encoding
 from recombine.errors import BadInput
 from recombine.families.base import Batch, Family
@@ -37,6 +36,9 @@ from recombine.supports.base import Support, SupportKind
 from recombine.training import RunConfig, Setting
 from recombine.training.checkpoint import load_tree, save_tree
 from recombine.training.program import padded_length, signature
+
+if TYPE_CHECKING:
+    from recombine.design.study import Study
 
 __all__ = [
     "check_component",

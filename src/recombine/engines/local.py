@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import time
 from collections.abc import Sequence
 
 from recombine import interrupts
@@ -15,7 +14,7 @@ from recombine.store.files import explained
 from recombine.store.store import Store
 from recombine.training import NotEnoughMemory, Progress, RunConfig, Trainer
 from recombine.training.program import Program, shared_compiler
-from recombine.training.timings import compiled_now, names_of, program_key, timings
+from recombine.training.timings import Stopwatch, compiled_now, names_of, program_key, timings
 
 
 class LocalEngine(Engine):
@@ -102,9 +101,9 @@ class LocalEngine(Engine):
                 store.report(str(error))
                 continue
             try:
-                begin, misses = time.perf_counter(), compiled_now()
+                watch, misses = Stopwatch(), compiled_now()
                 measured = measurement.measure(setting, network)
-                self._note(measurement, run.config, time.perf_counter() - begin, compiled_now() > misses)
+                self._note(measurement, run.config, watch.seconds(), compiled_now() > misses)
                 measurement.check_summary(measured, run.config)
             except BadInput as refusal:
                 # This run has nothing to measure (too few held-out combinations, for example). The refusal is stored,

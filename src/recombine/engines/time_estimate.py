@@ -14,11 +14,11 @@ from recombine.training.program import Program, buckets
 from recombine.training.timings import Timings, names_of, program_key, timings
 
 GUESSES = {
-    "start cold": 15.0,
-    "start warm": 3.0,
+    "start cold": 8.0,
+    "start warm": 1.5,
     "start again": 0.2,
-    "measure cold": 8.0,
-    "measure warm": 2.0,
+    "measure cold": 4.0,
+    "measure warm": 1.0,
     "measure again": 0.5,
 }
 """Seconds where nothing was measured on this machine yet: typical of two cores."""

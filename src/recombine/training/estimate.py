@@ -72,7 +72,10 @@ def machine_flops() -> float:
     square = jnp.ones((512, 512))
     product = jax.jit(lambda left: left @ left)
     product(square).block_until_ready()
-    begin = time.perf_counter()
+    times = []
     for _ in range(10):
+        begin = time.perf_counter()
         product(square).block_until_ready()
-    return EFFICIENCY * 10 * 2 * 512**3 / (time.perf_counter() - begin)
+        times.append(time.perf_counter() - begin)
+    # The best one: other work on the machine only makes it slower.
+    return EFFICIENCY * 2 * 512**3 / min(times)

@@ -12,6 +12,7 @@ import json
 import os
 import statistics
 import tempfile
+import time
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
@@ -93,6 +94,18 @@ def _timings(folder: Path) -> Timings:
 def timings() -> Timings:
     """The times of this machine, beside the compiled programs that this process uses."""
     return _timings(use_compile_cache())
+
+
+class Stopwatch:
+    """Seconds of this process since it was made, as if nothing else ran on the machine."""
+
+    def __init__(self) -> None:
+        self._wall, self._processor = time.perf_counter(), time.process_time()
+
+    def seconds(self) -> float:
+        """The time that passed. On CPUs it is at most the processor time, so that other work on the machine does not count."""
+        wall, processor = time.perf_counter() - self._wall, time.process_time() - self._processor
+        return min(wall, processor) if jax.default_backend() == "cpu" else wall
 
 
 class _Misses:

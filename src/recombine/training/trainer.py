@@ -36,7 +36,7 @@ from recombine.training.program import (
     unstack,
 )
 from recombine.training.progress import Progress
-from recombine.training.timings import compiled_now, names_of, program_key, timings
+from recombine.training.timings import Stopwatch, compiled_now, names_of, program_key, timings
 
 CHECKPOINT_SECONDS = 30.0
 
@@ -157,13 +157,13 @@ class Trainer:
     def _stacks(self, program: Program, configs: Sequence[RunConfig]) -> Iterator[Outcome]:
         """Train one stack of runs. Only their weights are in memory."""
         self._need = None
-        begin = time.perf_counter()
+        watch = Stopwatch()
         try:
             runs = [self._start(config) for config in configs]
             # Runs that resume from different steps share the program but not the stack.
             for step in sorted({run.step for run in runs}):
-                yield from self._stack(program, [run for run in runs if run.step == step], begin)
-                begin = time.perf_counter()
+                yield from self._stack(program, [run for run in runs if run.step == step], watch)
+                watch = Stopwatch()
         except (RuntimeError, MemoryError) as error:
             if not memory.is_out_of_memory(error):
                 raise
@@ -198,8 +198,8 @@ class Trainer:
                 note = {"curves": run.curves, "seconds": run.seconds, "lanes": run.stacks}
                 save_tree(path, unstack(states, index, stack_size), note)
 
-    def _stack(self, program: Program, runs: list[_Run], begin: float) -> Iterator[Outcome]:
-        """Train up to `program.stack_size` runs side by side, which began to be prepared at a time.
+    def _stack(self, program: Program, runs: list[_Run], watch: Stopwatch) -> Iterator[Outcome]:
+        """Train up to `program.stack_size` runs side by side, whose preparation the stopwatch times.
 
         Empty positions repeat the first run and stay inactive.
         """
@@ -218,15 +218,15 @@ class Trainer:
             fresh = "warm" if compiled_now() == misses else "cold"
             how = "again" if self.compiler.compilations == compilations else fresh
             key = program_key(program, runs[0].config)
-            timings().note(names_of(f"start {how}", key, runs[0].config), time.perf_counter() - begin)
+            timings().note(names_of(f"start {how}", key, runs[0].config), watch.seconds())
         for run in runs:
             if run.going and run.stacks[-1:] != [program.stack_size]:
                 run.stacks.append(program.stack_size)
         interrupts.check()
         if advance is not None:
-            done, begin = sum(run.step for run in runs), time.perf_counter()
+            done, watch = sum(run.step for run in runs), Stopwatch()
             state = self._advance(program, runs, state, lambda now, active: advance(now, run_arrays, active))
-            self._note_steps(program, runs, sum(run.step for run in runs) - done, time.perf_counter() - begin)
+            self._note_steps(program, runs, sum(run.step for run in runs) - done, watch.seconds())
         for index, run in enumerate(runs):
             own = program.objective.trained_network(unstack(state, index, program.stack_size))
             outcome = self._finish(run, own, program.stack_size)

@@ -28,6 +28,7 @@ ORDER = (
     "store",
     "engines",
     "figures",
+    "trackers",
     "plan",
     "audit",
     "endpoints",
@@ -42,7 +43,19 @@ ORDER = (
 the names of what is being written;
 `testing` is a file of its own, for the tests of other people's components."""
 
-ROOT = {"progress", "_html", "_lazy", "_show", "component", "errors", "interrupts", "overrides", "plain", "writers"}
+ROOT = {
+    "progress",
+    "_html",
+    "_lazy",
+    "_show",
+    "component",
+    "errors",
+    "interrupts",
+    "overrides",
+    "plain",
+    "registry",
+    "writers",
+}
 
 SHARED = {"recombine.models.layers"}
 """Modules that every room may import, because they import no room themselves."""

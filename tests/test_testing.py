@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
@@ -15,12 +15,17 @@ from jaxtyping import Array
 from recombine.component import find, kinds, resolve
 from recombine.encodings.base import Encoder
 from recombine.encodings.identity import Identity, IdentityEncoder
+from recombine.errors import BadInput
 from recombine.families.base import Batch, Family, TaskScores
 from recombine.families.hyperteacher import Hyperteacher, HyperteacherTeacher
 from recombine.families.scan import Scan
 from recombine.families.scenes import Scenes
 from recombine.models.base import Edit, Trace, unedited
 from recombine.models.mlp import MLP, MLPNetwork
+from recombine.probes.base import Measured
+from recombine.probes.certificate import CertificateOfSupport
+from recombine.probes.scores import Scores
+from recombine.probes.subnetwork import Subnetwork
 from recombine.spaces.base import Space
 from recombine.spaces.instances import InstanceSpace
 from recombine.spaces.lists import ListSpace
@@ -32,7 +37,17 @@ from recombine.supports.certificate import Promise
 from recombine.supports.cipher_stream import cipher_space
 from recombine.supports.listed import Listed
 from recombine.supports.random import Random
-from recombine.testing import check_component, check_encoding, check_family, check_model, check_space, check_support
+from recombine.testing import (
+    check_component,
+    check_encoding,
+    check_family,
+    check_model,
+    check_probe,
+    check_space,
+    check_study,
+    check_support,
+)
+from recombine.training import train
 
 SUBSETS = SubsetSpace(modules=6, max_active=3)
 TOYS = ProductSpace(factors={"colour": 2, "shape": 3, "place": 4})  # type: ignore[arg-type]
@@ -473,3 +488,79 @@ class Forgetful(MLP):
 def test_a_configuration_that_does_not_reload_is_seen():
     with pytest.raises(AssertionError, match="own dump"):
         check_component(Forgetful(width=8))
+
+
+class Short(Hyperteacher):
+    """Its targets have one number, and it says three."""
+
+    def draw(self, space: Space, key: Array) -> Any:
+        teacher = super().draw(space, key)
+        return ShortTeacher(space=space, shape=self, shared=teacher.shared, readout=teacher.readout)
+
+
+class ShortTeacher(HyperteacherTeacher):
+    def batch(self, task: Any, key: Array, samples: int) -> Batch:
+        batch = super().batch(task, key, samples)
+        return Batch(batch.inputs, batch.targets[:, :1], batch.mask)
+
+
+def test_targets_of_another_shape_than_outputs_are_refused(tiny):
+    family = Short(inputs=4, hidden=5, outputs=3)
+    with pytest.raises(AssertionError, match=r"targets have shape \(8, 6, 1\), expected \(8, 6, 3\)"):
+        check_family(family, SUBSETS)
+    with pytest.raises(BadInput, match=r"shape \(4, 1\), the outputs of the network \(4, 3\)"):
+        train(tiny(family=family), quiet=True)
+
+
+class Wandering(Scores):
+    """Gives other numbers each time."""
+
+    calls: ClassVar[list[int]] = []
+
+    def measure(self, setting: Any, network: Any) -> Measured:
+        self.calls.append(1)
+        return Measured({"r2_in": float(len(self.calls))}, {"a": [1]})
+
+
+@pytest.mark.parametrize(
+    ("summary", "columns", "message"),
+    [
+        ({"r2_in": 1.0}, {"a": [1], "b": [1, 2]}, "differ in length"),
+        ({"surprise": 1.0}, {"a": [1]}, "does not declare surprise"),
+        ({"r2_in": np.float32(1)}, {"a": [1]}, "expected a plain number"),
+        ({}, {"a": [1]}, "no number"),
+    ],
+)
+def test_broken_probes_are_seen(tiny, summary, columns, message):
+    class Broken(Scores):
+        def measure(self, setting: Any, network: Any) -> Measured:
+            return Measured(summary, columns)
+
+    with pytest.raises(AssertionError, match=message):
+        check_probe(Broken(), tiny())
+    with pytest.raises(AssertionError, match="a second measurement gives"):
+        check_probe(Wandering(), tiny())
+
+
+def test_probes_keep_the_contract(tiny):
+    for probe in (Scores(combinations=8), CertificateOfSupport()):
+        check_probe(probe, tiny())
+    with pytest.raises(AssertionError, match="refuses this run"):
+        check_probe(Subnetwork(), tiny())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"profiles": {}}, "has no profile"),
+        ({"__doc__": "A statement."}, "expected a question"),
+        ({"claims": lambda self: ()}, "no claim"),
+    ],
+)
+def test_broken_studies_are_seen(changes, message):
+    from recombine.studies.data_scaling import DataScaling
+
+    broken = type("Broken", (DataScaling,), {"__module__": __name__, **changes})
+    with pytest.raises(AssertionError, match=message):
+        check_study(broken, run=False)
+    check_study(DataScaling, run=False)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         stats as stats,
         store as store,
         supports as supports,
+        trackers as trackers,
         training as training,
     )
     from recombine.audit.asking.ask import ask_model as ask_model, audit_model as audit_model
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from recombine.errors import RecombineError as RecombineError
     from recombine.figures.curves import plot_curves as plot_curves
     from recombine.plan.planner import make_plan as make_plan
+    from recombine.registry import register as register
     from recombine.spaces.product import ProductSpace as ProductSpace
     from recombine.spaces.subset import SubsetSpace as SubsetSpace
     from recombine.store.store import Store as Store, load_store as load_store

@@ -7,7 +7,7 @@ between runs that share one compiled program.
 
 A component's `kind` is the name of its file or folder (`random-sizes` is `random_sizes.py`). Components that belong
 together may share a folder of their room. Other packages add components by entry points of the group
-`recombine.<room>`.
+`recombine.<room>`; a script or a notebook by `rc.register` (registry.py).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from recombine.errors import BadInput, did_you_mean
 
 ROOMS = (
     *("spaces", "supports", "problems", "families", "encodings"),
-    *("models", "objectives", "recipes", "probes", "studies"),
+    *("models", "objectives", "recipes", "probes", "trackers", "studies"),
 )
 
 
@@ -151,7 +151,19 @@ def kinds(room: str) -> tuple[str, ...]:
     """The kinds of all components of a room. Nothing is imported."""
     own = _sources(room).keys()
     _report_shadows(room, frozenset(own & set(_entry_points(room))))
-    return tuple(sorted(own | set(_entry_points(room))))
+    return tuple(sorted(own | set(_entry_points(room)) | set(_registered(room))))
+
+
+def _registered(room: str) -> dict[str, type[Component]]:
+    from recombine.registry import registered  # It needs `Component`.
+
+    return registered(room)
+
+
+def forget_found() -> None:
+    """Look for components again, because there are others now."""
+    for cached in (kinds, summary, find):
+        cached.cache_clear()
 
 
 @functools.cache
@@ -217,6 +229,8 @@ def find(room: str, kind: str) -> type[Component]:
     if kind not in kinds(room):
         noun = {"families": "family", "studies": "study"}.get(room, room.rstrip("s"))
         raise BadInput(f"There is no {noun} called {kind!r}.", fix=did_you_mean(kind, kinds(room)))
+    if not _own(room, kind) and kind in (mine := _registered(room)):
+        return mine[kind]
     if kind in _entry_points(room) and not _own(room, kind):
         point = _entry_points(room)[kind]
         try:
@@ -240,15 +254,16 @@ def find(room: str, kind: str) -> type[Component]:
     raise BadInput(f"{module.__file__} does not define a component whose kind is {kind!r}.")
 
 
-def room_of(component: Component) -> str:
+def room_of(component: Component | type[Component]) -> str:
     """The room of a component: the one that defines its base class, also for components of other packages."""
-    if room := getattr(type(component), "room", None):
+    cls = component if isinstance(component, type) else type(component)
+    if room := getattr(cls, "room", None):
         return room
-    for base in type(component).__mro__:
+    for base in cls.__mro__:
         parts = base.__module__.split(".")
         if parts[0] == "recombine" and parts[-1] == "base" and parts[1] in ROOMS:
             return parts[1]
-    raise BadInput(f"{type(component).__name__} has none of recombine's base classes.")
+    raise BadInput(f"{cls.__name__} has none of recombine's base classes.")
 
 
 def resolve(room: str, value: Any) -> Any:

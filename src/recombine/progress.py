@@ -61,6 +61,8 @@ class ProgressBar:
         self._began = time.monotonic()
         self._next_line = 0.0
         self._bar: Progress | None = None
+        self.left: Callable[[], float] | None = None
+        """Gives the seconds that are left, where somebody knows better than the speed of this stage."""
         self._lock = threading.RLock()
         self._visible = False
         self._timer = threading.Timer(PATIENCE if patience is None else patience, self._appear)
@@ -157,11 +159,15 @@ class ProgressBar:
         words = f"{self._stage} ..."
         if self._done and self._total:
             share = self._done / self._total
-            left = (time.monotonic() - self._began) * (1 - share) / share
-            words += f" {self._count()}, about {left:.0f} s left"
+            speed = (time.monotonic() - self._began) * (1 - share) / share
+            words += f" {self._count()}, {self._left_words(speed)}"
         elif self._unit and self._total:
             words += f" {self._total:,.0f} {self._unit}"
+            words += "" if self.left is None else f", {self._left_words(0.0)}"
         return f"{words}; {self._note}" if self._note else words
+
+    def _left_words(self, by_speed: float) -> str:
+        return f"about {by_speed if self.left is None else self.left():.0f} s left"
 
     def _count(self) -> str:
         if not self._total or self._done is None:
@@ -173,8 +179,8 @@ class ProgressBar:
     def _draw(self) -> None:
         stage = plain(self._stage)
         if self._bar is None:
-            self._bar = _rich_bar()
-            self._bar.add_task(stage, total=None, count="", note="")
+            self._bar = _rich_bar(own_time=self.left is not None)
+            self._bar.add_task(stage, total=None, count="", left="", note="")
             self._bar.start()
         self._bar.update(
             self._bar.task_ids[0],
@@ -182,11 +188,12 @@ class ProgressBar:
             completed=self._done or 0.0,
             total=self._total,
             count=self._count(),
+            left="" if self.left is None else self._left_words(0.0),
             note=plain(self._note),
         )
 
 
-def _rich_bar() -> Progress:
+def _rich_bar(*, own_time: bool) -> Progress:
     # Imported here: a library that shows no bar does not load rich.
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
@@ -196,7 +203,7 @@ def _rich_bar() -> Progress:
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=30),
         TextColumn("{task.fields[count]}", markup=False),
-        TimeRemainingColumn(compact=True),
+        TextColumn("{task.fields[left]}", markup=False) if own_time else TimeRemainingColumn(compact=True),
         TextColumn("{task.fields[note]}", style="dim", markup=False),
     )
     return Progress(*columns, console=Console(stderr=True), transient=True)

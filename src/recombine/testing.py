@@ -16,7 +16,7 @@ import json
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -27,14 +27,29 @@ from scipy import stats
 
 from recombine.component import Component
 from recombine.encodings.base import Encoding
+from recombine.errors import BadInput
 from recombine.families.base import Batch, Family
 from recombine.models.base import Model, Network, Trace
+from recombine.probes.base import Measured, Measurement
 from recombine.spaces.base import Space
 from recombine.supports.base import Support, SupportKind
+from recombine.training import RunConfig, Setting
 from recombine.training.checkpoint import load_tree, save_tree
 from recombine.training.program import padded_length, signature
 
-__all__ = ["check_component", "check_encoding", "check_family", "check_model", "check_space", "check_support"]
+if TYPE_CHECKING:
+    from recombine.design.study import Study
+
+__all__ = [
+    "check_component",
+    "check_encoding",
+    "check_family",
+    "check_model",
+    "check_probe",
+    "check_space",
+    "check_study",
+    "check_support",
+]
 
 DRAWS = 4096
 """The number of combinations drawn to compare frequencies."""
@@ -248,6 +263,10 @@ def check_family(family: Family, space: Space) -> None:
     _expect(batch.inputs.shape == shape, f"inputs have shape {batch.inputs.shape}, expected {shape}")
     _expect(batch.mask.shape == shape[:2], f"the mask has shape {batch.mask.shape}, expected {shape[:2]}")
     _expect((batch.mask == 0) | (batch.mask == 1), "the mask holds other numbers than 0 and 1")
+    # Answers in tokens have the length of the longest one; outputs are a number for each word at each place.
+    if family.targets != "tokens":
+        shape = (TASKS, SAMPLES, family.output_size)
+        _expect(batch.targets.shape == shape, f"targets have shape {batch.targets.shape}, expected {shape}")
     if family.targets != "tokens":  # A prompt has one answer, whatever the key.
         fresh = single_task(rows[0], jax.random.key(5))[1].inputs
         _expect(not np.array_equal(fresh, batch.inputs[0]), "two keys give the same inputs")
@@ -399,3 +418,92 @@ def _check_edits(network: Network, code: Array, inputs: Array, plain: Array, sit
         outputs, after = edited(network, code, inputs, jnp.asarray(number))
         _expect(not np.any(after[site]), f"the trace has {site!r} as it was before its edit")
         _expect(not jnp.allclose(outputs, plain), f"zeros in place of {site!r} change nothing")
+
+
+def check_probe(probe: Measurement, config: RunConfig) -> None:
+    """Check that a measurement repeats, changes nothing, says which numbers it gives, and can be stored and read back.
+
+    Args:
+        probe: The measurement.
+        config: A small run that allows it. It is measured with its first weights, so nothing is trained.
+    """
+    from recombine.store.measurements import read_measurement, write_measurement
+
+    check_component(probe)
+    setting = Setting(config)
+    network = setting.network()
+    before = _contents(network)
+    try:
+        measured, again = probe.measure(setting, network), probe.measure(setting, network)
+    except BadInput as error:
+        raise AssertionError(f"the measurement refuses this run, so nothing can be checked: {error}") from error
+    _expect(isinstance(measured, Measured), f"measure gives {type(measured).__name__}, expected Measured")
+    _expect(_contents(network) == before, "measure changed the network")
+    _expect(measured.summary, "the summary has no number")
+    for name, value in measured.summary.items():
+        _expect(type(value) in (int, float), f"the summary's {name!r} is {value!r}, expected a plain number")
+    declared = probe.summary_columns(config)
+    if declared is not None:
+        unknown = sorted(measured.summary.keys() - declared)
+        _expect(not unknown, f"summary_columns does not declare {', '.join(unknown)}, so no study could use it")
+    lengths = {name: len(column) for name, column in measured.columns.items()}
+    _expect(len(set(lengths.values())) <= 1, f"the columns of the table differ in length: {lengths}")
+    with tempfile.TemporaryDirectory() as folder:
+        places = Path(folder) / "measurements", Path(folder) / "temporary"
+        places[1].mkdir()
+        write_measurement(places[0], probe, measured, places[1])
+        record = read_measurement(places[0], probe.name)
+        kept = None if record is None else record["summary"]
+    _expect(_same(kept, measured.summary), f"the summary is stored as {kept}, expected {measured.summary}")
+    _expect(
+        _same(again.summary, measured.summary), f"a second measurement gives {again.summary}, not {measured.summary}"
+    )
+    _expect(_same(again.columns, measured.columns), "a second measurement gives another table")
+
+
+def _same(left: Any, right: Any) -> bool:
+    """Whether values are equal; numbers that are undefined are equal to each other, and to null in JSON."""
+
+    def text(value: Any) -> str:
+        return json.dumps(value, sort_keys=True, default=str).replace("NaN", "null").replace("-Infinity", "null")
+
+    return text(left).replace("Infinity", "null") == text(right).replace("Infinity", "null")
+
+
+def check_study(study: type[Study], *, run: bool = True) -> None:
+    """Check that every profile of a study can be designed, and that its smallest one runs, decides its claims and draws.
+
+    Args:
+        study: The class.
+        run: Also train the smallest profile, in a folder that is deleted.
+    """
+    from recombine.design.run import run_study
+    from recombine.engines.local import LocalEngine
+    from recombine.store.store import Store
+
+    _expect(study.profiles, f"{study.__name__} has no profile")
+    sizes = {}
+    for name in study.profiles:
+        made = study.profile(name)
+        check_component(made)
+        design = made.design
+        _expect(design.runs, f"the profile {name!r} has no run")
+        _expect(design.claims, f"the profile {name!r} has no claim")
+        primary = [claim.name for claim in design.claims if claim.primary]
+        _expect(len(primary) >= 1, f"the profile {name!r} has no primary claim: claim(..., primary=True)")
+        sizes[name] = sum(config.recipe.steps for config, _ in design.runs)
+    question = study.profile(next(iter(study.profiles))).question
+    _expect(question.endswith("?"), f"the first line of the docstring is {question!r}, expected a question")
+    if not run:
+        return
+    smallest = min(sizes, key=lambda name: sizes[name])
+    made = study.profile(smallest)
+    with tempfile.TemporaryDirectory() as folder:
+        result = run_study(made, smallest, Store(Path(folder) / "store"), LocalEngine())
+        for effect in result.record["effects"]:
+            name, values = effect["claim"]["name"], np.asarray(effect["values"], float)
+            _expect(np.isfinite(values).any(), f"the claim {name!r} has no effect in any replicate of {smallest!r}")
+        names = [figure.name for figure in result.figures]
+        _expect(len(set(names)) == len(names), f"two figures have one name: {names}")
+        for figure in result.figures:
+            figure.chart.to_dict()  # Raises where it cannot be drawn.

@@ -21,7 +21,7 @@ from recombine.cli.output import (
     table,
     verdict_table,
 )
-from recombine.cli.run import check_complete, duration, estimated_seconds, run_document
+from recombine.cli.run import check_complete, duration, run_document
 from recombine.component import ROOMS, find, kinds, room_of, summary
 from recombine.errors import BadInput, did_you_mean
 from recombine.overrides import field_names
@@ -195,7 +195,8 @@ def _study_document(kind: str) -> dict[str, Any]:
     for name in cls.profiles:
         design = cls.profile(name).design
         configs = [config for config, _ in design.runs]
-        steps, seconds = sum(config.recipe.steps for config in configs), estimated_seconds(configs)
+        steps = sum(config.recipe.steps for config in configs)
+        seconds = rc.engines.estimate(None, configs, design.measurements).seconds
         profile = {"profile": name, "runs": len(design.run_ids), "steps": steps, "claims": len(design.claims)}
         profiles.append(profile | {"seconds": seconds})
     arms = [

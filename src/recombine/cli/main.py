@@ -40,6 +40,7 @@ COMMANDS = {
     "results:export": "Write results as small files: verdicts.json, overview.csv, a PNG for each figure; with `all`, also verdicts.md.",
     "store:store_app": "Look after a store: delete, archive, tag and merge runs.",
     "audit_llm:audit_llm_app": "Audit a language model by asking it questions.",
+    "new:new": "Write a study, a family or a probe of your own that works, with its test.",
     "doctor:doctor": "Check the installation and the machine; check and repair a store. Nothing is deleted.",
 }
 """Where each command is declared, below `recombine.cli`. A module is imported when its command is called."""

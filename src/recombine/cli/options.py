@@ -20,6 +20,11 @@ DryOption = Annotated[bool, Parameter(name="--dry-run", help="Say what would run
 SeedOption = Annotated[int, Parameter(validator=validators.Number(gte=0))]
 Overrides = Annotated[str, Parameter(help="Settings to change, as name=value; see `recombine show config`.")]
 
+TRACK_HELP = (
+    "Also send curves, scores, verdicts and figures to trackers, e.g. tensorboard,wandb; see `recombine ls trackers`."
+)
+TrackOption = Annotated[list[str] | None, Parameter(name="--track", help=TRACK_HELP)]
+
 DEFAULT_STORE = Path("runs")
 
 

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import recombine as rc
-from recombine.cli.options import DEFAULT_STORE, LOCAL, DryOption, EngineOptions, JsonOption, Overrides, StoreOption
+from recombine.cli.options import (
+    DEFAULT_STORE,
+    LOCAL,
+    DryOption,
+    EngineOptions,
+    JsonOption,
+    Overrides,
+    StoreOption,
+    TrackOption,
+)
 from recombine.cli.output import CheckFailed, answer, check_file, errors, message, print_json, say, table, verdict_table
 from recombine.errors import BadInput, MissingPackage
 
@@ -26,6 +36,7 @@ def run(
     profile: str = "laptop",
     store_path: StoreOption = DEFAULT_STORE,
     report: Path | None = None,
+    track: TrackOption = None,
     engines: EngineOptions = LOCAL,
     as_json: JsonOption = False,
     dry_run: DryOption = False,
@@ -40,6 +51,7 @@ def run(
     from recombine.component import kinds
     from recombine.design.run import request_of, run_study
     from recombine.store.requests import remember
+    from recombine.trackers.tracking import trackers_of
 
     engine, every = engines.make(), study == ALL
     if every and (report is not None or overrides):
@@ -47,6 +59,7 @@ def run(
         raise BadInput("--report and settings belong to one study.", fix=fix)
     if report is not None:
         check_file(report)
+    trackers = trackers_of(track)
     # Every study is built before anything trains: what cannot run is found now.
     studies, skipped = _built(kinds("studies") if every else (study,), profile, overrides, skip=every)
     if dry_run:
@@ -60,7 +73,7 @@ def run(
             if not as_json:
                 errors().print(what_is_left(_plan(each, store, titled=every)), highlight=False)
             with rc.training.ProgressDisplay(quiet=as_json) as progress:
-                result = run_study(each, profile, store, engine, progress, overrides)
+                result = run_study(each, profile, store, engine, progress, overrides, trackers)
             documents.append(_shown(result, report, as_json))
     if as_json:
         print_json([*documents, *skipped] if every else documents[0])
@@ -112,7 +125,8 @@ def _dry_run(study: rc.Study, store_path: Path, as_json: bool, *, titled: bool) 
 
     store = existing_store(store_path)
     ahead = _plan(study, store, titled=titled and not as_json)
-    document = plan_document(ahead, [config for config, _ in study.design.runs], as_json)
+    expected = rc.engines.estimate(store, [config for config, _ in study.design.runs], study.design.measurements)
+    document = plan_document(ahead, expected, as_json)
     record = newest_records(store).get(study.kind) if store is not None else None
     rows = [] if record is None else replicates_needed(record)
     if not as_json and record is not None:
@@ -170,22 +184,33 @@ def what_is_left(ahead: rc.engines.Plan) -> str:
     return f"{left} runs to train in {ahead.buckets} programs{done}, {ahead.measurements} measurements to make."
 
 
-def plan_document(ahead: rc.engines.Plan, configs: Sequence[rc.RunConfig], as_json: bool) -> dict[str, Any]:
-    """What would run, and about how long: the arithmetic of the steps at this machine's speed."""
-    seconds = estimated_seconds(configs, ahead.runs - ahead.done - ahead.failed)
+def plan_document(ahead: rc.engines.Plan, expected: rc.engines.Estimate, as_json: bool) -> dict[str, Any]:
+    """What would run, and about how long: compiling, training and measuring each by itself."""
     if not as_json:
         rows = [(field.name, str(getattr(ahead, field.name))) for field in dataclasses.fields(ahead)]
-        rows.append(("estimated training", f"about {duration(seconds)} (arithmetic at this machine's speed)"))
+        kept = f" ({expected.kept_programs} of them are on disk)" if expected.kept_programs else ""
+        programs = expected.new_programs + expected.kept_programs
+        rows.append((f"compiling {programs} programs{kept}", f"about {duration(expected.compiling)}"))
+        rows.append(("training", f"about {duration(expected.training)}"))
+        rows.append(("measuring", f"about {duration(expected.measuring)}"))
+        rows.append(("in all, in one process", f"about {duration(expected.seconds)}"))
         say(table("What would run", ["", ""], rows))
-    return dataclasses.asdict(ahead) | {"estimated_seconds": seconds}
+        if ahead.steps or ahead.measurements:
+            say(f"The times rest on {expected.basis}.{_busy()}")
+    parts = {name: getattr(expected, name) for name in ("compiling", "training", "measuring")}
+    programs = {name: getattr(expected, f"{name}_programs") for name in ("new", "kept", "guessed")}
+    seconds = {"estimated_seconds": expected.seconds, "estimated_parts": parts, "programs": programs}
+    return dataclasses.asdict(ahead) | seconds
 
 
-def estimated_seconds(configs: Sequence[rc.RunConfig], left: int | None = None) -> float:
-    """Seconds of training on this machine: the mean work of a run times the number that is left (by default all)."""
-    from recombine.training.estimate import flops_per_step, machine_flops
+def _busy() -> str:
+    """A sentence about other work on this machine, where there is much: then nobody knows the time well."""
+    from recombine.store.provenance import threads
 
-    work = sum(flops_per_step(config) * config.recipe.steps for config in configs) / max(1, len(configs))
-    return work * (len(configs) if left is None else left) / machine_flops()
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    if load < 1.5 * threads():
+        return ""
+    return f" This machine is busy now (load {load:.0f} on {threads()} cores), so it may take several times as long."
 
 
 def duration(seconds: float) -> str:
@@ -201,6 +226,7 @@ def train(
     family: str,
     *overrides: Overrides,
     measure: list[str] | None = None,
+    track: TrackOption = None,
     store_path: StoreOption = DEFAULT_STORE,
     engines: EngineOptions = LOCAL,
     as_json: JsonOption = False,
@@ -215,14 +241,18 @@ def train(
     from recombine.cli.options import split_names
     from recombine.component import find, resolve
     from recombine.overrides import apply, validate
+    from recombine.trackers.tracking import Tracking, trackers_of
 
+    trackers = trackers_of(track)
     engine = engines.make()
     find("families", family)  # Its error names the nearest family.
     config = apply(validate(rc.RunConfig, {"family": family}), overrides)
     more = [resolve("probes", name) for name in split_names(measure) if name != "scores"]
     measurements = [rc.probes.Scores(), *more]
     if dry_run:
-        document = plan_document(rc.engines.plan(existing_store(store_path), [config], measurements), [config], as_json)
+        known = existing_store(store_path)
+        work = [config], measurements
+        document = plan_document(rc.engines.plan(known, *work), rc.engines.estimate(known, *work), as_json)
         if as_json:
             print_json(document)
         return
@@ -230,8 +260,9 @@ def train(
     stored = config in store
     if stored and not as_json:
         errors().print(f"Run {config.run_id} is in the store already: nothing to train.", highlight=False)
-    with rc.training.ProgressDisplay(quiet=as_json) as progress:
-        engine.run(store, [config], measurements, progress)
+    with rc.training.ProgressDisplay(quiet=as_json) as progress, Tracking(trackers, "train", progress) as tracking:
+        engine.run(store, [config], measurements, tracking)
+        tracking.scores(store)
     document = run_document(store, config.run_id) | {"found": stored}
     shown = ["steps", "seconds", "compile_seconds", "reached"]
     shown += [f"{config.family.metric}_in", f"{config.family.metric}_held_out"]

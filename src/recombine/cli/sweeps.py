@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 import recombine as rc
-from recombine.cli.options import DEFAULT_STORE, LOCAL, DryOption, EngineOptions, JsonOption, Overrides, StoreOption
+from recombine.cli.options import (
+    DEFAULT_STORE,
+    LOCAL,
+    DryOption,
+    EngineOptions,
+    JsonOption,
+    Overrides,
+    StoreOption,
+    TrackOption,
+)
 from recombine.cli.output import CheckFailed, answer, check_table, errors, message, print_json, say, table, write_table
 from recombine.cli.run import check_complete, check_failed, existing_store, plan_document, what_is_left
 from recombine.errors import BadInput, StoreError
@@ -28,6 +37,7 @@ def sweep(
     store_path: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
     dry_run: DryOption = False,
+    track: TrackOption = None,
     engines: EngineOptions = LOCAL,
 ) -> None:
     """Train and measure every cell of a grid over any settings, with replicates.
@@ -37,17 +47,19 @@ def sweep(
         out: Also write one row a run: .csv, .parquet or .jsonl.
     """
     from recombine.design.sweeps.run import run_sweep
+    from recombine.trackers.tracking import trackers_of
 
     read = _read(file, overrides)
     configs = [config for config, _ in read.runs()]
     check_table(out)
-    engine = engines.make()
+    engine, trackers = engines.make(), trackers_of(track)
     if dry_run:
-        ahead = rc.engines.plan(existing_store(store_path), configs, read.measurements())
+        known = existing_store(store_path)
+        ahead = rc.engines.plan(known, configs, read.measurements())
         if not as_json:
             names, rows = [*read.cells[0].labels], [(*cell.labels.values(), len(cell.runs)) for cell in read.cells]
             say(table(f"{read.name}: {len(rows)} cells", [*names, "runs"], rows, left=max(1, len(names))))
-        document = plan_document(ahead, configs, as_json)
+        document = plan_document(ahead, rc.engines.estimate(known, configs, read.measurements()), as_json)
         if as_json:
             print_json(document | {"cells": [cell.labels for cell in read.cells]})
         return
@@ -55,7 +67,7 @@ def sweep(
     if not as_json:
         errors().print(what_is_left(rc.engines.plan(store, configs, read.measurements())), highlight=False)
     with rc.training.ProgressDisplay(quiet=as_json) as progress:
-        result = run_sweep(read, store, engine, progress, overrides)
+        result = run_sweep(read, store, engine, progress, overrides, trackers)
     if out is not None:
         write_table(result.runs, out)
     document = {"name": result.name, "cells": result.cells.to_dict("records")}
@@ -89,6 +101,7 @@ def resume(
     store_path: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
     dry_run: DryOption = False,
+    track: TrackOption = None,
     engines: EngineOptions = LOCAL,
 ) -> None:
     """Finish the studies and sweeps that were begun in a store.
@@ -98,8 +111,9 @@ def resume(
     """
     from recombine.design.resume import wanted
     from recombine.store.repair import mend
+    from recombine.trackers.tracking import trackers_of
 
-    engine = engines.make()
+    engine, trackers = engines.make(), trackers_of(track)
     rc.load_store(store_path)  # There must be one: nothing is resumed in a new folder.
     store = rc.Store(store_path, create=not dry_run)
     if not dry_run:
@@ -119,7 +133,7 @@ def resume(
         resumed = []
         for task in left:
             try:
-                resumed.append(_finish(task, store, engine, as_json))
+                resumed.append(_finish(task, store, engine, as_json, trackers))
             except StoreError:
                 raise  # A full disk, for one: the others would fare no better.
             except BadInput as error:
@@ -171,11 +185,13 @@ def _say_what_is_left(store: rc.Store, tasks: Sequence[Task], left: Sequence[Tas
         say(table(f"To be finished in {store.path}", columns, rows, left=2))
 
 
-def _finish(task: Task, store: rc.Store, engine: rc.engines.Engine, as_json: bool) -> dict[str, Any]:
+def _finish(
+    task: Task, store: rc.Store, engine: rc.engines.Engine, as_json: bool, trackers: Sequence[rc.trackers.Tracker]
+) -> dict[str, Any]:
     if not as_json:
         errors().print(f"\n{task.name}", style="bold", highlight=False, markup=False)
     with rc.training.ProgressDisplay(quiet=as_json) as progress:
-        done = task.finish(store, engine, progress)
+        done = task.finish(store, engine, progress, trackers)
     if not as_json:
         say(f"{task.name} is done: {done.trained} runs trained, {done.measured} measurements made.")
     return {"name": task.name, "request": task.request["request"]} | dataclasses.asdict(done)

@@ -21,6 +21,7 @@ from recombine.errors import BadInput
 from recombine.overrides import validate
 from recombine.probes.base import Measurement
 from recombine.store.store import Store
+from recombine.trackers.tracking import Track, trackers_of
 from recombine.training.config import RunConfig
 from recombine.training.progress import ProgressDisplay
 
@@ -34,6 +35,7 @@ def run(
     store: StorePath | Store = "runs",
     engine: Engine | None = None,
     quiet: bool = False,
+    track: Track | None = None,
     **settings: Any,
 ) -> StudyResult:
     """Run a study: train what the store does not have, measure it, and decide the claims.
@@ -44,6 +46,7 @@ def run(
         store: The folder for runs; it is created where there is none. Runs that are there are not trained again.
         engine: What trains; by default this process.
         quiet: Show no progress.
+        track: Trackers that also receive curves, scores, verdicts and figures: a name, a component, or several.
         **settings: Settings to change, as `replace` takes them: `replicates=4`, `width=64`.
 
     Returns:
@@ -55,12 +58,13 @@ def run(
         result.verdicts[["claim", "verdict", "effect"]]
         ```
     """
+    trackers = trackers_of(track)
     made = _study(study, profile)
     overrides = [f"{name}={json.dumps(_plain(value))}" for name, value in settings.items()]
     made = changed(made, overrides)
     opened = store if isinstance(store, Store) else Store(Path(store))
     with ProgressDisplay(quiet=quiet) as progress:
-        return run_study(made, profile, opened, engine or LocalEngine(), progress, overrides)
+        return run_study(made, profile, opened, engine or LocalEngine(), progress, overrides, trackers)
 
 
 def _study(study: str | Study | type[Study], profile: str) -> Study:
@@ -88,6 +92,7 @@ def sweep(
     store: StorePath | Store = "runs",
     engine: Engine | None = None,
     quiet: bool = False,
+    track: Track | None = None,
 ) -> SweepResult:
     """Train and measure every cell of a grid over any settings, with replicates.
 
@@ -103,6 +108,7 @@ def sweep(
         store: The folder for runs; it is created where there is none.
         engine: What trains; by default this process.
         quiet: Show no progress.
+        track: Trackers that also receive curves, scores and the table of cells.
 
     Returns:
         The result: `.runs` and `.cells` (DataFrames).
@@ -112,6 +118,7 @@ def sweep(
         rc.sweep(grid={"width": [64, 128], "number": [40, 160]}, replicates=3).cells
         ```
     """
+    trackers = trackers_of(track)
     if isinstance(source, (str, os.PathLike)):
         if grid or cases:
             raise BadInput(f"The sweep file {source} has its own grid.", fix="give a file, or settings with a grid")
@@ -133,4 +140,4 @@ def sweep(
         made = validate(SweepFile, values)
     opened = store if isinstance(store, Store) else Store(Path(store))
     with ProgressDisplay(quiet=quiet) as progress:
-        return run_sweep(made, opened, engine or LocalEngine(), progress)
+        return run_sweep(made, opened, engine or LocalEngine(), progress, trackers=trackers)

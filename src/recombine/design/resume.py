@@ -18,6 +18,7 @@ from recombine.overrides import validate
 from recombine.store.requests import Request, requests
 from recombine.store.selection import asked
 from recombine.store.store import Store
+from recombine.trackers.base import Tracker
 from recombine.training.config import RunConfig
 from recombine.training.progress import Progress
 
@@ -43,12 +44,14 @@ class Task:
         left = self.ahead.runs - self.ahead.done - self.ahead.failed
         return self.decided and left == 0 and self.ahead.measurements == 0
 
-    def finish(self, store: Store, engine: Engine, progress: Progress | None = None) -> Sweep:
+    def finish(
+        self, store: Store, engine: Engine, progress: Progress | None = None, trackers: Sequence[Tracker] = ()
+    ) -> Sweep:
         """Train and measure what is missing; a study's claims are decided."""
         overrides = self.request["overrides"]
         if isinstance(self.work, SweepFile):
-            return run_sweep(self.work, store, engine, progress, overrides).sweep
-        result = run_study(self.work, self.request["profile"], store, engine, progress, overrides)
+            return run_sweep(self.work, store, engine, progress, overrides, trackers).sweep
+        result = run_study(self.work, self.request["profile"], store, engine, progress, overrides, trackers)
         assert result.sweep is not None  # It is None only where a study was read from a store.
         return result.sweep
 

@@ -23,6 +23,8 @@ from recombine.stats.verdicts import settle
 from recombine.store.provenance import now, provenance
 from recombine.store.requests import Request, parents_of, remember
 from recombine.store.store import Store
+from recombine.trackers.base import Tracker
+from recombine.trackers.tracking import Tracking
 from recombine.training.progress import Progress
 
 if TYPE_CHECKING:
@@ -143,6 +145,7 @@ def run_study(
     engine: Engine,
     progress: Progress | None = None,
     overrides: Sequence[str] = (),
+    trackers: Sequence[Tracker] = (),
 ) -> StudyResult:
     """Bring a store to hold a study's runs and measurements, decide its claims and record them.
 
@@ -155,13 +158,26 @@ def run_study(
         engine: What trains and measures.
         progress: Called while it works.
         overrides: The overrides that `study` already has, for the record.
+        trackers: What also receives curves, scores, verdicts and figures.
 
     Returns:
         The result, with verdicts, tables and figures.
     """
     design = study.design
     remember(store, request_of(study, profile, overrides))
-    sweep = engine.run(store, [config for config, _ in design.runs], design.measurements, progress)
+    with Tracking(trackers, record_name(study, profile), progress) as tracking:
+        sweep = engine.run(store, [config for config, _ in design.runs], design.measurements, tracking)
+        tracking.scores(store)
+        result = _decided(study, profile, store, sweep, overrides)
+        effects = {record["claim"]: record["effect"] for record in result.records if record["effect"] is not None}
+        tracking.group_table("verdicts", result.verdicts, effects)
+        tracking.figures(lambda: result.figures)
+    return result
+
+
+def _decided(study: Study, profile: str, store: Store, sweep: Sweep, overrides: Sequence[str]) -> StudyResult:
+    """Decide the claims of a study whose runs are there, and record them."""
+    design = study.design
     configs = {config.run_id: config for config, _ in design.runs}
     # A run whose parent failed is not trained.
     lost = [run_id for run_id in missing_runs(store, design.run_ids) if not failed_parents(store, configs[run_id])]

@@ -17,3 +17,5 @@ if TYPE_CHECKING:
     from recombine.engines.local import LocalEngine as LocalEngine
     from recombine.engines.processes import ProcessEngine as ProcessEngine
     from recombine.engines.ray import RayEngine as RayEngine
+    from recombine.engines.time_estimate import estimate as estimate
+    from recombine.training.estimate import Estimate as Estimate

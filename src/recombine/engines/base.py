@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from recombine.errors import BadInput
 from recombine.probes.base import Measurement
+from recombine.registry import check_known
 from recombine.store.repair import mend
 from recombine.store.store import Store
 from recombine.training import Outcome, Progress, RunConfig
+from recombine.training.estimate import Estimate
 from recombine.training.prepare import check_line
 from recombine.training.program import buckets
 
@@ -118,6 +122,9 @@ def missing_parents(store: Store | None, configs: Runs) -> list[RunConfig]:
 class Engine(abc.ABC):
     """Trains and measures the runs of a sweep."""
 
+    elsewhere: ClassVar[bool] = False
+    """Whether other processes train: they must be able to import the components."""
+
     def run(self, store: Store, configs: Runs, measurements: Probes = (), progress: Progress | None = None) -> Sweep:
         """Make the store hold all these runs and measurements. Nothing is done twice. Parents are trained first, once.
 
@@ -135,6 +142,12 @@ class Engine(abc.ABC):
         unique = list({config.run_id: config for config in configs}.values())
         mend(store, (config.run_id for config in unique))
         check_lines(unique)
+        parts = {type(part): part for config in unique for part in config.components().values()}
+        check_known([*parts.values(), *measurements], elsewhere=self.elsewhere)
+        if progress is not None:
+            from recombine.engines.time_estimate import estimate  # It needs `missing_parents`.
+
+            progress.expecting(functools.partial(estimate, store, unique, measurements))
         if not any(config.parents for config in unique):
             return self.run_generation(store, unique, measurements, progress)
         left = [config for config in unique if config not in store]
@@ -197,6 +210,9 @@ class _OneBar(Progress):
 
     def __init__(self, progress: Progress, configs: Runs) -> None:
         self._progress, self._left = progress, (len(configs), sum(config.recipe.steps for config in configs))
+
+    def expecting(self, estimate: Callable[[], Estimate]) -> None:
+        self._progress.expecting(estimate)
 
     def started(self, runs: int, steps: int) -> None:
         if self._left is not None:

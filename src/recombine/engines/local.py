@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from recombine import interrupts
 from recombine.engines.base import Engine, Probes, Runs, Sweep
 from recombine.errors import BadInput, StoreError
-from recombine.probes.base import Measured
+from recombine.probes.base import Measured, Measurement
 from recombine.store.files import explained
 from recombine.store.store import Store
-from recombine.training import NotEnoughMemory, Progress, Trainer
-from recombine.training.program import shared_compiler
+from recombine.training import NotEnoughMemory, Progress, RunConfig, Trainer
+from recombine.training.program import Program, shared_compiler
+from recombine.training.timings import Stopwatch, compiled_now, names_of, program_key, timings
 
 
 class LocalEngine(Engine):
@@ -31,6 +32,8 @@ class LocalEngine(Engine):
         """
         self._compiler = shared_compiler()
         self._devices = devices
+        self._measured: set[str] = set()
+        """What was measured in this process, by the most exact name of its time: the first one may compile."""
 
     def run_generation(
         self, store: Store, configs: Runs, measurements: Probes = (), progress: Progress | None = None
@@ -63,7 +66,10 @@ class LocalEngine(Engine):
             except NotEnoughMemory as error:
                 does_not_fit = error  # Raised after all others are trained and measured.
         complete = [run_id for run_id in unique if store.status(run_id) == "complete"]
-        measured = self._measure(store, complete, measurements, progress)
+        try:
+            measured = self._measure(store, complete, measurements, progress)
+        finally:
+            timings().save()
         if does_not_fit is not None:
             raise does_not_fit
         return Sweep(
@@ -95,7 +101,9 @@ class LocalEngine(Engine):
                 store.report(str(error))
                 continue
             try:
+                watch, misses = Stopwatch(), compiled_now()
                 measured = measurement.measure(setting, network)
+                self._note(measurement, run.config, watch.seconds(), compiled_now() > misses)
                 measurement.check_summary(measured, run.config)
             except BadInput as refusal:
                 # This run has nothing to measure (too few held-out combinations, for example). The refusal is stored,
@@ -113,3 +121,11 @@ class LocalEngine(Engine):
         for run_id in damaged:
             store.set_aside(run_id)
         return measured_now
+
+    def _note(self, measurement: Measurement, config: RunConfig, seconds: float, compiled: bool) -> None:
+        """Note how long a measurement took."""
+        key = program_key(Program.of(config), config)
+        first = f"{measurement.name}|{key}" not in self._measured
+        self._measured.add(f"{measurement.name}|{key}")
+        how = "cold" if compiled else "warm" if first else "again"
+        timings().note(names_of(f"measure {how}", key, config, detail=measurement.name), seconds)

@@ -6,6 +6,7 @@ import os
 import queue
 import threading
 import time
+from typing import ClassVar
 
 from recombine.engines.base import Engine, Probes, Runs, Sweep
 from recombine.engines.work_queue import WorkQueue
@@ -29,6 +30,8 @@ class ProcessEngine(Engine):
 
     A process that dies loses only unfinished runs. They are tried once more, in halves.
     """
+
+    elsewhere: ClassVar[bool] = True
 
     def __init__(self, jobs: int, threads: int | None = None, memory: int | None = None) -> None:
         """Make an engine.

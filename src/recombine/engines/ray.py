@@ -11,7 +11,7 @@ import os
 import time
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from recombine.engines.base import Engine, Probes, Runs, Sweep, missing_parents
 from recombine.engines.ray_task import EventBoard, run_remotely
@@ -34,6 +34,8 @@ SEEN_SECONDS = 90.0
 
 class RayEngine(Engine):
     """Trains work units as Ray tasks, largest first. Ray reserves cores and GPUs for each."""
+
+    elsewhere: ClassVar[bool] = True
 
     def __init__(
         self,

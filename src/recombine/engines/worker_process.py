@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from recombine.engines.worker import GRACE_SECONDS, Event, WorkerOptions
+from recombine.registry import environment
 
 SETTINGS = (
     "jax_compilation_cache_dir",
@@ -24,14 +25,14 @@ SETTINGS = (
 
 
 def settings() -> dict[str, str]:
-    """This process's settings of JAX, as environment variables for a worker."""
+    """This process's settings of JAX and its registered components, as environment variables for a worker."""
     import jax
 
     from recombine.training.compiling import use_compile_cache
 
     use_compile_cache()
     values = {name: jax.config.values.get(name) for name in SETTINGS}
-    return {name.upper(): str(value) for name, value in values.items() if value is not None}
+    return {name.upper(): str(value) for name, value in values.items() if value is not None} | environment()
 
 
 class WorkerProcess:

@@ -15,6 +15,7 @@ import optax
 from jaxtyping import Array, Float, Int, PyTree
 
 from recombine.component import Component
+from recombine.errors import BadInput
 from recombine.families.base import Batch, Family, TargetKind
 from recombine.models.base import Codes, EmbeddedNetwork, Model, Network, TaskOutputs, leaf_name
 from recombine.models.sequence import SequenceNetwork
@@ -148,6 +149,21 @@ class Objective(Component, abc.ABC):
     def answer(self, outputs: Array) -> Array:
         """What outputs of a network say, as the family scores them: probabilities where outputs are their logits."""
         return outputs
+
+
+def check_targets(predictions: Array, targets: Array) -> None:
+    """Raise BadInput where outputs and targets differ in shape: they would be broadcast, and the wrong thing trained.
+
+    Args:
+        predictions: The network's outputs.
+        targets: The targets of the same examples.
+    """
+    if predictions.shape != targets.shape:
+        shown, given = predictions.shape[-2:], targets.shape[-2:]
+        raise BadInput(
+            f"The targets of a task have the shape {given}, the outputs of the network {shown} (examples, outputs).",
+            fix="let the family's output_size be the length of one target",
+        )
 
 
 def trained_leaves(network: Network, names: Sequence[str] = ()) -> PyTree:

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from recombine.families.base import Batch, TargetKind
 from recombine.models.base import TaskOutputs
-from recombine.objectives.base import Objective
+from recombine.objectives.base import Objective, check_targets
 
 
 class Binary(Objective):
@@ -24,6 +24,7 @@ class Binary(Objective):
     serves: ClassVar[TargetKind] = "numbers"
 
     def loss(self, predictions: TaskOutputs, batch: Batch) -> Float[Array, ""]:
+        check_targets(predictions, batch.targets)
         cross_entropy = optax.sigmoid_binary_cross_entropy(predictions, batch.targets)
         weight = batch.mask[..., None]
         return jnp.sum(weight * cross_entropy) / (jnp.sum(weight) * cross_entropy.shape[-1])

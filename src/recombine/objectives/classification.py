@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from recombine.families.base import Batch, TargetKind
 from recombine.models.base import TaskOutputs
-from recombine.objectives.base import Objective
+from recombine.objectives.base import Objective, check_targets
 
 
 class Classification(Objective):
@@ -20,5 +20,6 @@ class Classification(Objective):
     serves: ClassVar[TargetKind] = "classes"
 
     def loss(self, predictions: TaskOutputs, batch: Batch) -> Float[Array, ""]:
+        check_targets(predictions, batch.targets)
         cross_entropy = -jnp.sum(batch.targets * jax.nn.log_softmax(predictions), axis=-1)
         return jnp.sum(batch.mask * cross_entropy) / jnp.sum(batch.mask)

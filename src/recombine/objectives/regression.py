@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from recombine.families.base import Batch, TargetKind
 from recombine.models.base import TaskOutputs
-from recombine.objectives.base import Objective
+from recombine.objectives.base import Objective, check_targets
 
 
 class Regression(Objective):
@@ -19,6 +19,7 @@ class Regression(Objective):
     serves: ClassVar[TargetKind] = "numbers"
 
     def loss(self, predictions: TaskOutputs, batch: Batch) -> Float[Array, ""]:
+        check_targets(predictions, batch.targets)
         weight = batch.mask[..., None]
         error = predictions - batch.targets
         return jnp.sum(weight * error**2) / (jnp.sum(weight) * error.shape[-1])

@@ -220,12 +220,16 @@ def buckets(
     by_name: dict[str, tuple[Program, list[RunConfig]]] = {}
     for config in configs:
         program = Program.of(config, stack_size, devices)
-        # Lists of combinations are arrays and may differ; a rule is part of the program.
-        length = config.support.length(config.space)
-        support = config.support.kind if length else f"{config.support} {config.seeds.support}"
-        name = f"{program.name}|{config.space}|{config.encoding}|{support}|{length and padded_length(length)}"
-        by_name.setdefault(name, (program, []))[1].append(config)
+        by_name.setdefault(bucket_name(program, config), (program, []))[1].append(config)
     return list(by_name.values())
+
+
+def bucket_name(program: Program, config: RunConfig) -> str:
+    """Equal for runs that share a compiled program. Nothing is drawn."""
+    # Lists of combinations are arrays and may differ; a rule is part of the program.
+    length = config.support.length(config.space)
+    support = config.support.kind if length else f"{config.support} {config.seeds.support}"
+    return f"{program.name}|{config.space}|{config.encoding}|{support}|{length and padded_length(length)}"
 
 
 def padded_length(length: int) -> int:

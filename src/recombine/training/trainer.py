@@ -21,6 +21,7 @@ from recombine.training import memory
 from recombine.training.checkpoint import load_tree, save_tree
 from recombine.training.compiling import compile_notice, use_compile_cache
 from recombine.training.config import RunConfig
+from recombine.training.estimate import flops_per_step
 from recombine.training.memory import NotEnoughMemory
 from recombine.training.outcome import Outcome
 from recombine.training.prepare import LoadParent, Setting, check_line, network_shapes, no_parent
@@ -35,6 +36,7 @@ from recombine.training.program import (
     unstack,
 )
 from recombine.training.progress import Progress
+from recombine.training.timings import Stopwatch, compiled_now, names_of, program_key, timings
 
 CHECKPOINT_SECONDS = 30.0
 
@@ -155,11 +157,13 @@ class Trainer:
     def _stacks(self, program: Program, configs: Sequence[RunConfig]) -> Iterator[Outcome]:
         """Train one stack of runs. Only their weights are in memory."""
         self._need = None
+        watch = Stopwatch()
         try:
             runs = [self._start(config) for config in configs]
             # Runs that resume from different steps share the program but not the stack.
             for step in sorted({run.step for run in runs}):
-                yield from self._stack(program, [run for run in runs if run.step == step])
+                yield from self._stack(program, [run for run in runs if run.step == step], watch)
+                watch = Stopwatch()
         except (RuntimeError, MemoryError) as error:
             if not memory.is_out_of_memory(error):
                 raise
@@ -194,26 +198,35 @@ class Trainer:
                 note = {"curves": run.curves, "seconds": run.seconds, "lanes": run.stacks}
                 save_tree(path, unstack(states, index, stack_size), note)
 
-    def _stack(self, program: Program, runs: list[_Run]) -> Iterator[Outcome]:
-        """Train up to `program.stack_size` runs side by side. Empty positions repeat the first run and stay inactive."""
+    def _stack(self, program: Program, runs: list[_Run], watch: Stopwatch) -> Iterator[Outcome]:
+        """Train up to `program.stack_size` runs side by side, whose preparation the stopwatch times.
+
+        Empty positions repeat the first run and stay inactive.
+        """
         fill = [*runs, *[runs[0]] * (program.stack_size - len(runs))]
         run_arrays = program.place(stack([run.run_arrays for run in fill]))
         state = program.place(stack([run.state for run in fill]))
         advance = None
         if any(run.going for run in runs):  # Networks that are not trained need no program.
             interrupts.check()
-            before = self.compiler.seconds
+            before, compilations, misses = self.compiler.seconds, self.compiler.compilations, compiled_now()
             self.progress.compiling(runs[0].config)
             none_active = program.place(stack([jnp.zeros((), bool)] * len(fill)))
             advance = self.compiler.advance(program, state, run_arrays, none_active, self.notice)
             runs[0].compile_seconds = self.compiler.seconds - before
             self._check_memory(program, runs[0].config, advance)
+            fresh = "warm" if compiled_now() == misses else "cold"
+            how = "again" if self.compiler.compilations == compilations else fresh
+            key = program_key(program, runs[0].config)
+            timings().note(names_of(f"start {how}", key, runs[0].config), watch.seconds())
         for run in runs:
             if run.going and run.stacks[-1:] != [program.stack_size]:
                 run.stacks.append(program.stack_size)
         interrupts.check()
         if advance is not None:
+            done, watch = sum(run.step for run in runs), Stopwatch()
             state = self._advance(program, runs, state, lambda now, active: advance(now, run_arrays, active))
+            self._note_steps(program, runs, sum(run.step for run in runs) - done, watch.seconds())
         for index, run in enumerate(runs):
             own = program.objective.trained_network(unstack(state, index, program.stack_size))
             outcome = self._finish(run, own, program.stack_size)
@@ -254,6 +267,15 @@ class Trainer:
         if any(run.going for run in runs):
             interrupts.check()
         return state
+
+    def _note_steps(self, program: Program, runs: list[_Run], steps: int, seconds: float) -> None:
+        """Note how long a step of a run took."""
+        if steps:
+            first = runs[0].config
+            exact, *alike = names_of("step", program_key(program, first), first)
+            timings().note([exact], seconds / steps)
+            # Of other sizes of the same kind, a step takes as long as its operations.
+            timings().note(alike[:-1], seconds / steps / max(1.0, flops_per_step(first)))
 
     def _check_memory(self, program: Program, config: RunConfig, advance: Callable[..., Any]) -> None:
         """Compare the memory that the program needs with what is available."""

@@ -15,6 +15,8 @@ from recombine.engines.base import Engine, Sweep
 from recombine.store.provenance import now
 from recombine.store.requests import Request, parents_of, remember, requests, standing
 from recombine.store.store import Store
+from recombine.trackers.base import Tracker
+from recombine.trackers.tracking import Tracking
 from recombine.training.progress import Progress
 
 if TYPE_CHECKING:
@@ -85,17 +87,26 @@ def keep_unfinished(store: Store, request: Request) -> None:
 
 
 def run_sweep(
-    sweep: SweepFile, store: Store, engine: Engine, progress: Progress | None = None, overrides: Sequence[str] = ()
+    sweep: SweepFile,
+    store: Store,
+    engine: Engine,
+    progress: Progress | None = None,
+    overrides: Sequence[str] = (),
+    trackers: Sequence[Tracker] = (),
 ) -> SweepResult:
     """Bring the store to hold the sweep's runs and measurements. `overrides` are those that are in `sweep` already."""
     request = request_of(sweep, overrides)
     labelled = sweep.runs()
     keep_unfinished(store, request)
     remember(store, request)
-    done = engine.run(store, [config for config, _ in labelled], sweep.measurements(), progress)
-    runs = runs_table(sweep, store)
-    missing = missing_runs(store, request["runs"])
-    return SweepResult(request["name"], done, runs, cells_table(sweep, runs), missing)
+    with Tracking(trackers, request["name"], progress) as tracking:
+        done = engine.run(store, [config for config, _ in labelled], sweep.measurements(), tracking)
+        tracking.scores(store)
+        runs = runs_table(sweep, store)
+        missing = missing_runs(store, request["runs"])
+        result = SweepResult(request["name"], done, runs, cells_table(sweep, runs), missing)
+        tracking.group_table("cells", result.cells)
+    return result
 
 
 def runs_table(sweep: SweepFile, store: Store) -> pd.DataFrame:

@@ -222,7 +222,9 @@ def of_runs(frame: pd.DataFrame, x: str, y: str, *, by: str | None = None, title
         figure.save("scores.html")
         ```
     """
-    if not _numeric(frame[y]):
+    if x == y:
+        raise BadInput(f"{x!r} cannot be drawn against itself.", fix="choose another column")
+    if frame[y].notna().any() and not _numeric(frame[y]):
         raise BadInput(f"{y!r} holds text, which has no mean.", fix="choose a number, such as score_held_out")
     seeds = [name for name in frame.columns if name.startswith("seeds.")]
     frame = frame.assign(replicate=frame[seeds].astype(str).agg(" ".join, axis=1) if seeds else frame["run"])

@@ -125,8 +125,7 @@ class RecordedSweep:
             The path of the page.
         """
         how, count = self.standing, len(self.request["cells"])
-        axes = "; ".join(f"{name}: {', '.join(map(str, values))}" for name, values in self.axes.items())
-        facts = {
+        facts = {name: ", ".join(map(str, values)) for name, values in self.axes.items()} | {
             "asked": self.request["time"],
             "cells": str(count),
             "runs": f"{how.done} of {how.runs} done, {how.failed} failed",
@@ -136,7 +135,7 @@ class RecordedSweep:
         lacking = f"Incomplete: {len(self.missing)} of {how.runs} runs are not in the store." if self.missing else ""
         report = Report(
             title=f"recombine: sweep {self.name}",
-            question=f"Sweep {self.name}: {axes or 'one cell'}",
+            question=f"How do scores depend on {_listed(list(self.axes))}?" if self.axes else f"Sweep {self.name}",
             answer=self._best(),
             figures=self.figures,
             tables=[_table("Means over replicates, with 95 % t intervals", self.cells)],
@@ -150,7 +149,7 @@ class RecordedSweep:
         found = self.cells.dropna(subset=["score_held_out"])
         if found.empty:
             return "No run has a score yet."
-        best = found.iloc[int(found["score_held_out"].to_numpy().argmax())]
+        best = found.to_dict("records")[int(found["score_held_out"].to_numpy().argmax())]
         labels = ", ".join(f"{name} = {best[name]}" for name in self.axes) or "the only cell"
         interval = (
             ""
@@ -191,6 +190,10 @@ class RecordedSweep:
     def _repr_html_(self) -> str:
         rows = self.cells.head(20).itertuples(index=False)
         return _html.card(f"sweep {self.name}", _html.table(list(self.cells.columns), rows))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _is_number(value: Any) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 import threading
 import xml.etree.ElementTree
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -298,3 +300,15 @@ def test_show_report_and_export_of_a_sweep(cli, store, tmp_path):
         assert answer.code == 1 and run in answer.err and answer.document["missing"] == [run]
     assert "1 of 6 runs are not in the store" in (tmp_path / "r.html").read_text()
     assert cli("report", "gridd", "--store", store).code == 2
+
+
+def test_the_code_of_the_page_runs_as_it_stands(swept, tmp_path, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text()
+    (block,) = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(swept, "runs")
+    names = {}
+    exec(compile(block, "sweeps.md", "exec"), names)
+    assert names["best"]["score_held_out"].is_monotonic_decreasing and len(names["means"]) == 2
+    assert names["found"].pairs == 3 and "score_held_out" in names["found"].answer
+    assert names["figure"].title == "score_held_out against support.number"

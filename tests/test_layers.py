@@ -39,7 +39,7 @@ ORDER = (
     "cli",
     "testing",
 )
-"""docs/architecture.md says the same in words. `root` is what every room may use: errors, components, overrides,
+"""docs/architecture.md says the same in words. `root` is what every room may use: errors, components, overrides, filters,
 the names of what is being written;
 `testing` is a file of its own, for the tests of other people's components."""
 
@@ -50,6 +50,7 @@ ROOT = {
     "_show",
     "component",
     "errors",
+    "filters",
     "interrupts",
     "overrides",
     "plain",

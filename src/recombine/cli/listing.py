@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from cyclopts import Parameter, validators
 from pydantic import BaseModel
 
 import recombine as rc
-from recombine.cli.options import DEFAULT_STORE, JsonOption, StoreOption
+from recombine.cli.options import DEFAULT_STORE, JsonOption, SortOption, StoreOption, names_in
 from recombine.cli.output import (
     answer,
     asked_rows,
     check_problems,
+    looked,
     margin_text,
+    mean_text,
     print_asked,
     print_json,
     say,
+    say_line,
     table,
     verdict_table,
 )
@@ -31,16 +35,32 @@ if TYPE_CHECKING:
 
 
 def ls(
-    what: str = "runs", *, tag: str | None = None, store_path: StoreOption = DEFAULT_STORE, as_json: JsonOption = False
+    what: str = "runs",
+    *,
+    where: str | None = None,
+    sort: SortOption = None,
+    columns: str | None = None,
+    group: str | None = None,
+    tag: str | None = None,
+    limit: Annotated[int | None, Parameter(validator=validators.Number(gte=0))] = None,
+    store_path: StoreOption = DEFAULT_STORE,
+    as_json: JsonOption = False,
 ) -> None:
     """List the runs of a store, or the components of a kind with one line each.
 
     Args:
         what: runs, sweeps, or a kind of component: studies, families, models, ...
+        where: Only runs for which this holds, e.g. "width >= 128 and family = 'scan'".
+        sort: Settings or scores, with commas between; -score_held_out sorts from the largest down.
+        columns: What is shown of each run, with commas between; with --group, the numbers to average.
+        group: One line per value of these settings, with means and 95 % intervals over replicates.
         tag: Only runs with this tag.
+        limit: At most this many lines; by default 200 (all with --json).
     """
-    if tag is not None and what != "runs":
-        raise BadInput("--tag is for runs.", fix="recombine ls --tag NAME")
+    asked = {"--where": where, "--sort": sort, "--columns": columns, "--group": group, "--tag": tag, "--limit": limit}
+    for option, value in asked.items():
+        if value is not None and what != "runs":
+            raise BadInput(f"{option} is for runs.", fix=f"recombine ls {option} ...")
     if what in ROOMS:
         rows = [{"name": kind, "summary": summary(what, kind)} for kind in kinds(what)]
         answer(as_json, rows, table(what, ["name", ""], [tuple(row.values()) for row in rows], left=2))
@@ -49,9 +69,12 @@ def ls(
         raise BadInput(f"There is no list of {what!r}.", fix=did_you_mean(what, ("runs", "sweeps", *ROOMS)))
     store = rc.load_store(store_path)
     if what == "runs":
-        _list_runs(store, tag, as_json)
+        from recombine.cli.runs import Asked, list_runs
+
+        list_runs(store, Asked(where, names_in(sort), names_in(columns), names_in(group), tag, limit), as_json)
         return
-    sweeps = asked_rows(store, "sweep")
+    looked(store, as_json)
+    sweeps = asked_rows(store, "sweep", indexed=True)
     if as_json:
         print_json(sweeps)
     elif sweeps:
@@ -61,58 +84,11 @@ def ls(
     check_problems(store)
 
 
-def _list_runs(store: rc.Store, tag: str | None, as_json: bool) -> None:
-    from recombine.store.tables import run_records, with_headline
-    from recombine.store.tags import tagged
-
-    chosen = None if tag is None else tagged(store, tag)
-    if as_json:
-        print_json(run_records(store, chosen))
-        check_problems(store)
-        return
-    columns = ["run", "family", "space", "trained on", "model", "steps", "in", "held out"]
-    rows = []
-    for run in store.runs(chosen):
-        scores = with_headline(run.manifest["config"]["family"]["kind"], store.summaries(run.run_id))
-        rows.append(_run_row(run.run_id, run.manifest, scores))
-    title = f"{len(rows)} runs in {store.path}" + ("" if tag is None else f" tagged {tag!r}")
-    say(table(title, columns, rows, left=3))
-    if tag is None:
-        print_asked(asked_rows(store, "sweep"))
-    check_problems(store)
-
-
-def _run_row(run_id: str, manifest: dict[str, Any], scores: dict[str, Any]) -> tuple[Any, ...]:
-    """A run in one line of a terminal."""
-    config = manifest["config"]
-    support = config["support"]
-    trained_on = support["kind"]
-    if support.get("number") or support.get("held_out"):
-        trained_on = str(support.get("number") or f"{1 - support['held_out']:.0%}")
-    failed = manifest["failed_at"]
-    return (
-        run_id[:8],
-        config["family"]["kind"],
-        _numbers(config["space"]),
-        trained_on,
-        f"{config['model']['kind']} {_numbers(config['model'])}",
-        manifest["steps"],
-        scores.get("score_in") if failed is None else "failed",
-        scores.get("score_held_out") if failed is None else f"at step {failed}",
-    )
-
-
-def _numbers(component: dict[str, Any]) -> str:
-    """A component by its numbers: `16,3`; by its kind where it has none."""
-    found = [str(value) for name, value in component.items() if isinstance(value, int) and name != "min_active"]
-    return ",".join(found) or component["kind"]
-
-
 def show(what: str, *, store_path: StoreOption = DEFAULT_STORE, as_json: JsonOption = False) -> None:
-    """Show a study, a run, a component's settings, or (`show config`) all settings of a run.
+    """Show a study, a sweep, a run, a component's settings, or (`show config`) all settings of a run.
 
     Args:
-        what: config, a component's name, or the (beginning of the) name of a run.
+        what: config, the name of a component or of a sweep, or the (beginning of the) name of a run.
     """
     rooms = [room for room in ROOMS if what in kinds(room)]
     if what == "config":
@@ -140,18 +116,27 @@ def _show_run(name: str, store_path: Path, as_json: bool) -> None:
     from recombine.store.tables import settings_of
 
     store = rc.load_store(store_path) if store_path.exists() else None
+    if store is not None and _show_sweep(store, name, as_json):
+        return
     if store is None or not store.names(name):
         known = ["config", *(kind for room in ROOMS for kind in kinds(room))]
-        where = f" (no component, and no run in {store_path})" if store else ""
+        where = f" (no component, and no run or sweep in {store_path})" if store else ""
         raise BadInput(f"There is nothing called {name!r} to show{where}.", fix=did_you_mean(name, known))
-    document = run_document(store, name)
+    from recombine.store.notes import notes_of
+    from recombine.store.tags import tags
+
+    run_id = store.full_name(name)
+    labels = [label for label, runs in tags(store).items() if run_id in runs]
+    document = run_document(store, name) | {"tags": labels, "notes": notes_of(store, run_id)}
     if as_json:
         print_json(document)
         return
     run = store.load(name)
     certificate = run.setting.support.certificate()
-    rows = [(key, value) for key, value in document.items() if not isinstance(value, dict)]
-    say(table(f"run {document['run']}", ["", ""], rows))
+    rows = [(key, value) for key, value in document.items() if not isinstance(value, (dict, list))]
+    say(table(f"run {document['run']}", ["", ""], [*rows, *([("tags", " ".join(labels))] if labels else [])]))
+    for note in document["notes"]:
+        say_line(f"note of {note['time'][:10]}: {note['text']}")
     facts: list[tuple[str, Any]] = [
         ("trained on", f"{certificate.size} of {certificate.space_size} combinations"),
         ("complete", certificate.complete),
@@ -166,6 +151,41 @@ def _show_run(name: str, store_path: Path, as_json: bool) -> None:
         say(_line_of(store, run.config))
     settings = [(key, str(value)) for key, value in settings_of(run.manifest).items()]
     say(table("configuration", ["", ""], settings))
+
+
+def _show_sweep(store: rc.Store, name: str, as_json: bool) -> bool:
+    """Show a sweep of a store; False if there is none of this name."""
+    from recombine.cli.run import check_complete
+    from recombine.design.sweeps.recorded import SCORES, recorded_sweep, sweep_names
+
+    if name not in sweep_names(store):
+        return False
+    sweep = recorded_sweep(store, name)
+    document = sweep.record()
+    if as_json:
+        print_json(document)
+    else:
+        how = sweep.standing
+        axes = [(axis, ", ".join(map(str, values))) for axis, values in sweep.axes.items()]
+        facts = [
+            ("asked", sweep.request["time"]),
+            *axes,
+            ("runs", f"{how.done} of {how.runs} done, {how.failed} failed"),
+        ]
+        say(
+            table(
+                f"sweep {name}", ["", ""], [*facts, ("measurements", f"{how.measured} of {how.measurements}")], left=2
+            )
+        )
+        rows = []
+        for cell in document["cells"]:
+            means = [mean_text(*(cell[score + end] for end in ("", "_low", "_high"))) for score in SCORES]
+            rows.append((*(str(cell[axis]) for axis in sweep.axes), cell["n"], cell["failed"], *means))
+        columns = [*sweep.axes, "n", "failed", *(f"{score} [95 % interval]" for score in SCORES)]
+        say(table("means over replicates", columns, rows, left=len(sweep.axes)))
+    check_complete(sweep.missing, len(sweep.request["runs"]))
+    check_problems(store)
+    return True
 
 
 def _line_of(store: rc.Store, config: rc.RunConfig) -> Tree:

@@ -19,6 +19,7 @@ from rich.tree import Tree
 import recombine as rc
 from recombine.errors import BadInput, RecombineError
 from recombine.plain import plain
+from recombine.progress import ProgressBar
 from recombine.store.files import explained, finite, replacing
 
 if TYPE_CHECKING:
@@ -125,6 +126,11 @@ def interval_text(interval: rc.stats.Interval | None, *, sign: bool = False) -> 
     return f"{format(interval.estimate, form)} [{low}, {high}]"
 
 
+def mean_text(mean: float | None, low: float | None, high: float | None) -> str:
+    """A mean with its interval, if there is one."""
+    return number(mean) if low is None or high is None else f"{number(mean)} [{number(low)}, {number(high)}]"
+
+
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, left: int = 1) -> Table:
     """A table; all but the first `left` columns are set to the right. Names from data are escaped."""
     made = Table(title=_cell(title), show_header=any(columns), padding=(0, 1), **_STYLE)
@@ -179,13 +185,20 @@ def verdict_table(records: Sequence[dict[str, Any]]) -> Table:
     return made
 
 
-def asked_rows(store: rc.Store, kind: str | None = None) -> list[dict[str, Any]]:
-    """The studies and sweeps that were asked of a store, and how far they are."""
+def looked(store: rc.Store, as_json: bool) -> rc.store.Index:
+    """The index of a store after a look at what is new; reading many new runs shows progress."""
+    with ProgressBar("reading new runs", unit="runs", quiet=as_json) as bar:
+        store.index.refresh(bar.update)
+    return store.index
+
+
+def asked_rows(store: rc.Store, kind: str | None = None, *, indexed: bool = False) -> list[dict[str, Any]]:
+    """The studies and sweeps that were asked of a store, and how far they are; by the index as of its last look, if `indexed`."""
     from recombine.store.requests import requests, standing
 
     rows = []
     for request in requests(store, kind):
-        how = standing(store, request)
+        how = standing(store, request, indexed=indexed)
         row = {"name": request["name"], "kind": request["request"], "cells": len(request.get("cells", ()))}
         rows.append(row | dataclasses.asdict(how) | {"complete": how.complete, "time": request["time"]})
     return rows

@@ -11,14 +11,16 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
+from recombine.errors import BadInput
 from recombine.figures.base import Figure
 from recombine.figures.combination_map import combination_map_info, draw_combination_map
 from recombine.figures.curves import curves_info
 from recombine.figures.dots import dots_info, draw_dots
 from recombine.figures.lines import draw_lines, lines_info
 from recombine.figures.matrix import draw_matrix, matrix_info
-from recombine.figures.palette import Labels
+from recombine.figures.palette import Labels, level_name
 from recombine.figures.scatter import draw_scatter, scatter_info
+from recombine.figures.wording import count_of
 from recombine.stats.threshold import power_law
 
 
@@ -190,6 +192,93 @@ def matrix(
     named = {f"{axis}_labels": names for axis, names in (labels or {}).items()}
     info = matrix_info(_stacked(sources), row=row, column=column, value=value, caption_lead=caption, **named, **style)
     return Figure(name or f"by_{row}", title, info.caption, draw_matrix(info))
+
+
+MOST_SERIES = 24
+"""The most lines or colours that can be told apart."""
+WIDE = 8
+"""Values whose largest is so many times the smallest are on a logarithmic axis."""
+
+
+def of_runs(frame: pd.DataFrame, x: str, y: str, *, by: str | None = None, title: str = "", **style: Any) -> Figure:
+    """One number of the runs against a setting: means with 95 % intervals over replicates.
+
+    A replicate is what shares all seeds. Several of its runs at one `x` are averaged first.
+
+    Args:
+        frame: One row per run, as `store.index.frame()` gives it.
+        x: The column along the axis. Numbers give lines, anything else gives rows of dots.
+        y: The number.
+        by: The column whose values are lines or colours.
+        title: The question that it answers.
+        **style: What `lines_info` takes besides: `log`, `floor`, `ceiling`, `references`, ...
+
+    Returns:
+        The figure.
+
+    Example:
+        ```python
+        figure = of_runs(store.index.frame(), "support.number", "score_held_out", by="model.width")
+        figure.save("scores.html")
+        ```
+    """
+    if x == y:
+        raise BadInput(f"{x!r} cannot be drawn against itself.", fix="choose another column")
+    if frame[y].notna().any() and not _numeric(frame[y]):
+        raise BadInput(f"{y!r} holds text, which has no mean.", fix="choose a number, such as score_held_out")
+    seeds = [name for name in frame.columns if name.startswith("seeds.")]
+    frame = frame.assign(replicate=frame[seeds].astype(str).agg(" ".join, axis=1) if seeds else frame["run"])
+    frame = frame[frame[x].notna() & frame[y].notna()]
+    if frame.empty:
+        raise BadInput(f"No run has both {x!r} and {y!r}.", fix="measure the runs first, or choose other columns")
+    numeric, runs = _numeric(frame[x]), len(frame)
+    table = pd.DataFrame(
+        {"replicate": frame["replicate"], x: frame[x] if numeric else [*map(_level, frame[x])], y: frame[y]}
+    )
+    ordered, labels = by is not None and _numeric(frame[by]), None
+    if by is not None:
+        table["series"] = [*map(_level, frame[by])]
+        every = sorted(set(table["series"]), key=lambda level: (isinstance(level, str), level))
+        if len(every) > MOST_SERIES:
+            fix = "keep fewer runs with --where, or choose another setting"
+            raise BadInput(f"{by!r} has {len(every)} values; {MOST_SERIES} can be told apart.", fix=fix)
+        leaf = by.rpartition(".")[2]
+        labels = {level: f"{leaf} {level_name(level)}" if ordered else level_name(level) for level in every}
+    keys = [name for name in table.columns if name != y]
+    table = table.groupby(keys, sort=False)[y].mean().reset_index()
+    title = title or f"{y} against {x}" + ("" if by is None else f", by {by}")
+    caption = f"{count_of(runs, 'run')}." + ("" if by is None else f" Colours are values of {by}.")
+    if numeric:
+        along = sorted(set(table[x].astype(float)))
+        usual: dict[str, Any] = {
+            "log": along[0] > 0 and along[-1] >= WIDE * along[0],
+            "x_title": x,
+            "y_title": y,
+            "ordered": ordered,
+        }
+        series = None if by is None else "series"
+        settings: dict[str, Any] = usual | {"labels": labels} | style
+        return lines(table, x=x, y=y, series=series, name="runs", title=title, caption=caption, **settings)
+    measures = {y: y}
+    if labels is not None:
+        measures = {f"level {number}": name for number, name in enumerate(labels.values())}
+        table = table.assign(
+            **{f"level {n}": table[y].where(table["series"] == level) for n, level in enumerate(labels)}
+        )
+    return dots(
+        table, category=x, measures=measures, name="runs", title=title, caption=caption, **{"x_title": y} | style
+    )
+
+
+def _numeric(column: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+
+
+def _level(value: Any) -> Any:
+    """A value that can name a line: lists are texts, and what is missing is called so."""
+    if isinstance(value, (list, dict)):
+        return str(value)
+    return "none" if value is None or value != value else value
 
 
 def with_columns(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:

@@ -112,12 +112,20 @@ class ChatEndpoint:
         Raises:
             RequestFailed: The question got no answer; `Unavailable` if no other question would get one either.
         """
+        return text_of(self.message(messages, **options))
+
+    def message(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> dict[str, Any]:
+        """Ask one question, and return the whole message: its `content`, and `tool_calls` if there are any.
+
+        The arguments and errors are those of `ask`; `tools` is an option.
+        """
         body = json.dumps({"model": self.model, "messages": list(messages), **options}).encode()
         end = time.monotonic() + self._limit
         wait = self._first_wait
         for attempt in range(self._attempts):
             try:
-                return self._without_key(self._request(body, end), answer=True)
+                # As JSON: a key may be in any of its strings. What stands in its place needs no escape.
+                return json.loads(self._without_key(json.dumps(self._request(body, end), ensure_ascii=False), answer=True))
             except _Retry as error:
                 pause = max(wait, error.wait)
                 message = self._without_key(str(error))
@@ -131,7 +139,7 @@ class ChatEndpoint:
                 raise type(error)(self._without_key(str(error))) from None
         raise AssertionError
 
-    def _request(self, body: bytes, end: float) -> str:
+    def _request(self, body: bytes, end: float) -> dict[str, Any]:
         start = time.monotonic()
         timeout = max(min(self._timeout, end - start), 0.001)
         url = f"{self.url}?{self._query}" if self._query else self.url
@@ -188,24 +196,32 @@ class ChatEndpoint:
         text = self._without_key(text)
         return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 
-    def _content(self, body: bytes) -> str:
-        """The text of a chat completion. Text in several pieces is joined; missing text is empty."""
+    def _content(self, body: bytes) -> dict[str, Any]:
+        """The message of a chat completion."""
         reply = None
         try:
             reply = json.loads(body)
-            text = reply["choices"][0]["message"]["content"]
+            message = reply["choices"][0]["message"]
+            if not message.get("tool_calls"):
+                message["content"]  # noqa: B018 (a message has one or the other)
         except (ValueError, RecursionError):
             empty = not body.strip()
             kind = "a web page" if body.lstrip()[:1] == b"<" else "nothing" if empty else "text that is not JSON"
-        except (KeyError, IndexError, TypeError):
+        except (KeyError, IndexError, TypeError, AttributeError):
             kind = "an error" if isinstance(reply, dict) and reply.get("error") else "JSON without it"
         else:
-            if isinstance(text, list):
-                return "".join(str(piece.get("text", "")) for piece in text if isinstance(piece, dict))
-            return "" if text is None else str(text)
+            return message
         reason = self._short(explanation(body))
         message = f"the reply is not a chat completion: expected JSON with choices[0].message.content, got {kind}"
         raise RequestFailed(f"{message}: {reason}" if reason else message)
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """The text of a chat message. Text in several pieces is joined; missing text is empty."""
+    text = message.get("content")
+    if isinstance(text, list):
+        return "".join(str(piece.get("text", "")) for piece in text if isinstance(piece, dict))
+    return "" if text is None else str(text)
 
 
 def address(url: str, key_variable: str) -> str:

@@ -35,3 +35,4 @@ if TYPE_CHECKING:
         read_tool_calls as read_tool_calls,
     )
     from recombine.calling.tool_files import make_library as make_library, read_tools as read_tools
+    from recombine.calling.training_data import trained_pairs as trained_pairs

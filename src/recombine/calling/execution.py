@@ -47,5 +47,5 @@ def _run(call: Call, library: Library) -> Any:
         raise CannotRun(f"{call.name} has no parameter {unknown[0]}.")
     try:
         return function.run(**given)
-    except Exception as error:  # noqa: BLE001 (the code of a library may raise anything)
+    except Exception as error:
         raise CannotRun(f"{call.name}: {type(error).__name__}: {error}") from error

@@ -34,10 +34,11 @@ FORMATS = {
 }
 PARTS = ((26, 30), (1, 13), (1, 29))
 """The ranges of the numbers in formats: year, month, day."""
-WORDS = tuple(
-    "amber birch cedar delta ember fjord grove harbor indigo juniper kelp lagoon maple nectar onyx prairie quartz "
-    "ridge saffron tundra umber violet willow yarrow zephyr".split()
-)
+WORDS = (
+    "amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "harbor", "indigo", "juniper", "kelp",
+    "lagoon", "maple", "nectar", "onyx", "prairie", "quartz", "ridge", "saffron", "tundra", "umber", "violet",
+    "willow", "yarrow", "zephyr",
+)  # fmt: skip
 """Values of strings without another rule."""
 
 
@@ -190,7 +191,9 @@ def _check_types(schema: Any, what: str, depth: int) -> None:
             other = {"dict": "object", "float": "number", "int": "integer", "str": "string", "list": "array"}
             other |= {"bool": "boolean", "tuple": "array", "double": "number", "any": ""}
             fix = f"write {other[each]!r}" if other.get(each) else did_you_mean(each, TYPES)
-            raise BadInput(f"{what}: {each!r} is no type of JSON Schema.", fix="leave the type out" if each == "any" else fix)
+            raise BadInput(
+                f"{what}: {each!r} is no type of JSON Schema.", fix="leave the type out" if each == "any" else fix
+            )
     for inner in _inner_schemas(schema):
         _check_types(inner, what, depth + 1)
 

@@ -89,7 +89,11 @@ def common_subsequence(one: Sequence[Any], other: Sequence[Any]) -> int:
 
 def _arguments(program: Sequence[Call]) -> list[tuple[str, str, str]]:
     return [
-        (call.name, parameter, str(value) if isinstance(value, Call) else json.dumps(value, sort_keys=True, default=str))
+        (
+            call.name,
+            parameter,
+            str(value) if isinstance(value, Call) else json.dumps(value, sort_keys=True, default=str),
+        )
         for call in all_calls(program)
         for parameter, value in call.arguments.items()
     ]

@@ -72,12 +72,12 @@ def _function(given: Any, where: str) -> Function:
     schema = next((given[key] for key in PARAMETERS if given.get(key) is not None), {})
     schema = checked_schema(schema, where)
     if schema.get("type", "object") != "object":
-        raise BadInput(f"{where}: the parameters must be an object, got {schema['type']!r}.", fix='write "type": "object"')
+        raise BadInput(
+            f"{where}: the parameters must be an object, got {schema['type']!r}.", fix='write "type": "object"'
+        )
     properties, required = schema.get("properties", {}), schema.get("required", [])
     if unknown := [each for each in required if each not in properties]:
-        raise BadInput(
-            f"{where}: the required parameter {unknown[0]!r} has no schema.", fix="add it to the properties"
-        )
+        raise BadInput(f"{where}: the required parameter {unknown[0]!r} has no schema.", fix="add it to the properties")
     parameters = tuple(
         Parameter(
             each,

@@ -8,7 +8,7 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from recombine.endpoints.answer_cache import AnswerCache
 from recombine.endpoints.chat import SHORTEST_KEY, RequestFailed, Unavailable
@@ -21,7 +21,8 @@ from recombine.plain import plain
 if TYPE_CHECKING:
     from recombine.audit.audit import OnProgress
 
-Q = TypeVar("Q", bound="Question")
+Q = TypeVar("Q", bound=Any)
+"""A question: anything with a `name` of its own in the cache."""
 Ask = Callable[[str], Any]
 """From a prompt to the model's answer. It may raise anything: the error is recorded, and the other items are asked."""
 GIVE_UP = 3
@@ -42,13 +43,6 @@ class Reply:
     error: str = ""
     unavailable: bool = False
     """The model could not be reached, or refused the key."""
-
-
-class Question(Protocol):
-    """Something to ask, with a name of its own in the cache."""
-
-    @property
-    def name(self) -> str: ...
 
 
 def ask_items(

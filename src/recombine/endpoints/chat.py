@@ -125,7 +125,9 @@ class ChatEndpoint:
         for attempt in range(self._attempts):
             try:
                 # As JSON: a key may be in any of its strings. What stands in its place needs no escape.
-                return json.loads(self._without_key(json.dumps(self._request(body, end), ensure_ascii=False), answer=True))
+                return json.loads(
+                    self._without_key(json.dumps(self._request(body, end), ensure_ascii=False), answer=True)
+                )
             except _Retry as error:
                 pause = max(wait, error.wait)
                 message = self._without_key(str(error))
@@ -203,7 +205,7 @@ class ChatEndpoint:
             reply = json.loads(body)
             message = reply["choices"][0]["message"]
             if not message.get("tool_calls"):
-                message["content"]  # noqa: B018 (a message has one or the other)
+                message["content"]
         except (ValueError, RecursionError):
             empty = not body.strip()
             kind = "a web page" if body.lstrip()[:1] == b"<" else "nothing" if empty else "text that is not JSON"

@@ -16,7 +16,7 @@ from recombine.audit.tools.advice import training_examples
 from recombine.audit.tools.findings import ToolsFindings, tools_findings
 from recombine.audit.tools.grading import RIGHT, Graded, grade
 from recombine.audit.tools.questions import Notation, ToolPlan, ToolQuestion, Wording, make_questions
-from recombine.calling import Library
+from recombine.calling import Library, trained_pairs
 from recombine.endpoints.answer_cache import AnswerCache
 from recombine.endpoints.asking import Ask, answered, ask_all
 from recombine.endpoints.dialogue import Chat, ask_natively
@@ -95,6 +95,7 @@ def audit_tools(
     questions: int | None = None,
     wording: Wording = "names",
     seed: int = 0,
+    train: str | Path | None = None,
     settings: Mapping[str, Any] | None = None,
     at_once: int = 1,
     on: OnProgress | None = None,
@@ -112,6 +113,7 @@ def audit_tools(
         questions: Most questions. By default as many as cover all pairs.
         wording: Whether questions give the names of functions, or their descriptions.
         seed: The seed of the plan and of the values.
+        train: The training data, as JSON lines: were the pairs that fail nested in it? See `trained_pairs`.
         settings: What else an answer depends on, such as the model's name.
         at_once: The number of questions in parallel.
         on: Called with the progress.
@@ -128,6 +130,7 @@ def audit_tools(
     plan = make_questions(
         library, depth=depth, values=values, questions=questions, wording=wording, notation=calls, seed=seed
     )
+    trained, records = (None, 0) if train is None else trained_pairs(train, library)
     settings = tools_settings(library, calls, wording, seed, settings or {})
     cache = AnswerCache(out)
     cache.begin(settings)
@@ -150,10 +153,14 @@ def audit_tools(
         if on is not None:
             on("fitting")
         notes = list(plan.notes)
+        if trained is not None:
+            notes.append(f"{records:,} training examples have calls; {sum(trained.values()):,} nestings in them.")
         cut = sum(len(text) >= MAX_STORED for text in said)
         if cut:
-            notes.append(f"{cut} answers are longer than {MAX_STORED:,} characters. Only this much of them is kept and read.")
-        findings = tools_findings(*map(list, zip(*answers, strict=True)), seed=seed, notes=notes)  # type: ignore[arg-type]
+            notes.append(
+                f"{cut} answers are longer than {MAX_STORED:,} characters. Only this much of them is kept and read."
+            )
+        findings = tools_findings(*map(list, zip(*answers, strict=True)), seed=seed, trained=trained, notes=notes)  # type: ignore[arg-type]
         examples = training_examples(findings, library, wording=wording, notation=calls, depth=depth, seed=seed)
     return ToolsAudit(
         settings, plan, _frame(answers, said), _nestings(answers), findings, tuple(examples), tuple(lacking)

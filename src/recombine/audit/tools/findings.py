@@ -6,7 +6,7 @@ import collections
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -64,6 +64,10 @@ class PairFinding:
     fails: bool
     reason: str
     """Why it fails: `combination`, `outer function`, `inner function`, `both functions`; empty if it does not."""
+    q: float | None = None
+    """The q-value of a score below the sum of both functions' effects, where the audit names the pair; else None."""
+    trained: int | None = None
+    """How often the training data nests the pair; None if it is not known."""
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -116,6 +120,7 @@ def tools_findings(
     graded: Sequence[Graded],
     *,
     seed: int = 0,
+    trained: Mapping[tuple[str, str], int] | None = None,
     notes: Sequence[str] = (),
     on: OnProgress | None = None,
 ) -> ToolsFindings:
@@ -125,6 +130,7 @@ def tools_findings(
         questions: The questions that have an answer.
         graded: Their answers.
         seed: The seed of the audit's resampling.
+        trained: How often the training data nests each outer and inner function.
         notes: Sentences for the result.
         on: Called with the progress.
     """
@@ -132,7 +138,8 @@ def tools_findings(
     chains = [" > ".join(question.functions) for question in questions]
     edges = edge_frame(questions, graded)
     functions = tuple(_functions(questions, right, edges))
-    pairs = tuple(_pairs(edges, {each.name: each for each in functions}))
+    audit = _audited(edges, seed, trained, on)
+    pairs = tuple(_pairs(edges, {each.name: each for each in functions}, _named(audit), trained))
     outcomes = collections.Counter(each.outcome for each in graded)
     findings = ToolsFindings(
         questions=len(questions),
@@ -143,9 +150,9 @@ def tools_findings(
         outcomes={outcome: outcomes[outcome] for outcome in OUTCOMES if outcomes[outcome]},
         as_text=sum(each.as_text for each in graded),
         scores=CallScores.mean(each.scores for each in graded),
-        audit=_audited(edges, seed, on),
+        audit=audit,
         verdict=_verdict(functions, pairs),
-        advice=tuple(_advice(functions, pairs)),
+        advice=tuple(_advice(functions, pairs, trained)),
         notes=tuple(notes),
     )
     return findings
@@ -189,7 +196,12 @@ def _functions(
         )
 
 
-def _pairs(edges: pd.DataFrame, functions: Mapping[str, FunctionFinding]) -> Iterator[PairFinding]:
+def _pairs(
+    edges: pd.DataFrame,
+    functions: Mapping[str, FunctionFinding],
+    named: Mapping[str, float],
+    trained: Mapping[tuple[str, str], int] | None,
+) -> Iterator[PairFinding]:
     found = []
     for (outer, inner), part in edges.groupby(["outer", "inner"], sort=True):
         share, reason = float(part["nested"].mean()), ""
@@ -209,22 +221,34 @@ def _pairs(edges: pd.DataFrame, functions: Mapping[str, FunctionFinding]) -> Ite
                 (False, True): "inner function",
                 (False, False): "combination",
             }[bad[0], bad[1]]
-        found.append(
-            PairFinding(str(outer), str(inner), len(part), int(part["nested"].sum()), share < FAILS, reason)
-        )
+        names, nested = (str(outer), str(inner)), int(part["nested"].sum())
+        q = named.get(f"outer={outer} + inner={inner}")
+        times = None if trained is None else trained.get(names, 0)
+        found.append(PairFinding(*names, len(part), nested, share < FAILS, reason, q, times))
     yield from sorted(found, key=lambda pair: (pair.nested / pair.asked, -pair.asked))
 
 
-def _audited(edges: pd.DataFrame, seed: int, on: OnProgress | None) -> Audit | None:
+def _audited(
+    edges: pd.DataFrame, seed: int, trained: Mapping[tuple[str, str], int] | None, on: OnProgress | None
+) -> Audit | None:
     """Parts or combinations, by the audit of tables."""
     from recombine.audit.audit import audit_table
 
     if edges.groupby(["outer", "inner"]).ngroups < 2 or edges["nested"].nunique() < 2:
         return None
-    factors = [name for name in ("outer", "inner", "depth") if edges[name].nunique() > 1]
-    frame = edges.astype({"depth": str})
-    audit = audit_table(frame, factors=factors, scores="nested", cluster="question", seed=seed, progress=on)
+    train = None if not trained else pd.DataFrame(list(trained), columns=pd.Index(["outer", "inner"]))
+    audit = audit_table(
+        edges, factors=["outer", "inner"], scores="nested", train=train, cluster="question", seed=seed, progress=on
+    )
     return dataclasses.replace(audit, source="nested calls")
+
+
+def _named(audit: Audit | None) -> dict[str, float]:
+    """The pairs that the audit names as worse than the sum of both functions' effects, with their q-values."""
+    if audit is None:
+        return {}
+    effects = [effect for score in audit.scores for effect in score.effects.effects if effect.kind == "pair"]
+    return {worse.name: worse.q for effect in effects for worse in effect.worse}
 
 
 def _verdict(functions: Sequence[FunctionFinding], pairs: Sequence[PairFinding]) -> str:
@@ -250,7 +274,9 @@ def _verdict(functions: Sequence[FunctionFinding], pairs: Sequence[PairFinding])
     return f"{first}. {len(failing)} of {counted(len(pairs), 'pair')} {verb} not nest, {why}."
 
 
-def _advice(functions: Sequence[FunctionFinding], pairs: Sequence[PairFinding]) -> Iterator[str]:
+def _advice(
+    functions: Sequence[FunctionFinding], pairs: Sequence[PairFinding], trained: Mapping[tuple[str, str], int] | None
+) -> Iterator[str]:
     """What to add to the training data, the parts first: a pair cannot be right if a part of it is wrong."""
 
     def listed(names: Sequence[str]) -> str:
@@ -259,12 +285,17 @@ def _advice(functions: Sequence[FunctionFinding], pairs: Sequence[PairFinding]) 
 
     if alone := [each.name for each in functions if each.alone < FAILS]:
         yield f"Add examples of single calls: {listed(alone)}."
-    for place, reason in (("outer", "outer function"), ("inner", "inner function")):
+    for place in ("outer", "inner"):
         share = {each.name: each.as_outer if place == "outer" else each.as_inner for each in functions}
         names = [name for name, value in share.items() if value < FAILS and name not in alone]
         if names:
             with_it = "other functions inside" if place == "outer" else "their results given to several other functions"
-            yield f"Add examples with {with_it}: {listed(names)}, which fail in every company."
+            yield f"Add examples with {with_it}: {listed(names)}, which fail with most other functions."
     combined = [f"{pair.outer}({pair.inner}(...))" for pair in pairs if pair.reason == "combination"]
     if combined:
         yield f"Add examples in which these pairs nest, at several depths: {listed(combined)}."
+    if trained is not None and (failing := [pair for pair in pairs if pair.fails]):
+        unmet = sum(not pair.trained for pair in failing)
+        others = [pair for pair in pairs if not pair.fails]
+        there = f"of the {len(others)} that nest, {sum(not pair.trained for pair in others)} do not"
+        yield f"Of the {counted(len(failing), 'failing pair')}, {unmet} do not nest in the training data; {there}."

@@ -108,7 +108,8 @@ def _connected(call: Call, made: Sequence[tuple[Call, Any]]) -> Call:
     arguments = {}
     for name, value in call.arguments.items():
         source = next(
-            (earlier for earlier, result in made if result is not None and same_value(result, value, kind="number")), None
+            (earlier for earlier, result in made if result is not None and same_value(result, value, kind="number")),
+            None,
         )
         arguments[name] = value if source is None else source
     return Call(call.name, arguments)

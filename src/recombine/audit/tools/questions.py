@@ -252,7 +252,10 @@ def _described(call: Call, library: Library, wording: Wording, indent: int) -> l
         own = description
     else:
         start, inner_start, own = f"Call `{call.name}`", "the result of calling ", f"`{call.name}`"
-    lines = [(start if not indent else f"{inner_start}{own}") + (" with these arguments:" if call.arguments else " without arguments")]
+    lines = [
+        (start if not indent else f"{inner_start}{own}")
+        + (" with these arguments:" if call.arguments else " without arguments")
+    ]
     for name, value in call.arguments.items():
         space = "  " * indent
         if isinstance(value, Call):

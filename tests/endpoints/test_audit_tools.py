@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import functools
 import importlib.util
 import io
+import itertools
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -20,6 +23,7 @@ spec = importlib.util.spec_from_file_location("tool_stub", STUB)
 tool_stub = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(tool_stub)
 
+PAGE = Path(__file__).parents[2] / "docs" / "audit-llm.md"
 BROKEN = ("send_mail", "weather")
 FAST = {**chat.ChatEndpoint.__init__.__kwdefaults__, "first_wait": 0.001}
 
@@ -30,7 +34,9 @@ def cli(tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(chat.ChatEndpoint.__init__, "__kwdefaults__", FAST)
-    (tmp_path / "tools.json").write_text(json.dumps(tool_stub.tools_document()))
+    functions = tool_stub.tools_document()
+    (tmp_path / "tools.json").write_text(json.dumps(functions))
+    (tmp_path / "few.json").write_text(json.dumps(functions[:3]))
 
     def call(*arguments):
         out, err = io.StringIO(), io.StringIO()
@@ -43,16 +49,17 @@ def cli(tmp_path, monkeypatch):
 
 @pytest.fixture
 def asked(cli, server, tmp_path):
-    return lambda *more: cli("--tools", "tools.json", "--endpoint", server.url, "--model", "stub", *more)
+    return lambda *more: cli("--tools", "few.json", "--endpoint", server.url, "--model", "stub", *more)
 
 
-def planned(tmp_path, **kinds):
-    return make_questions(read_tools(tmp_path / "tools.json"), **kinds).questions
+def planned(tmp_path, tools="few.json", **kinds):
+    return make_questions(read_tools(tmp_path / tools), **kinds).questions
 
 
 @pytest.mark.parametrize("notation", ["native", "text"])
-def test_the_broken_pair_is_named(asked, server, reply, tmp_path, notation):
-    questions = planned(tmp_path, notation=notation)
+def test_the_broken_pair_is_named(cli, server, reply, tmp_path, monkeypatch, notation):
+    asked = functools.partial(cli, "--tools", "tools.json", "--endpoint", server.url, "--model", "stub")
+    questions = planned(tmp_path, "tools.json", notation=notation)
     server.say = tool_stub.stub_model(questions, {BROKEN}, reply=reply, server=server)
     code, out, err = asked("--calls", notation, "--json")
     assert code == 0, err
@@ -61,7 +68,7 @@ def test_the_broken_pair_is_named(asked, server, reply, tmp_path, notation):
     pair = document["findings"]["pairs"][0]
     assert (pair["outer"], pair["inner"], pair["nested"], pair["reason"]) == (*BROKEN, 0, "combination")
     assert pair["q"] < 0.01 and pair["asked"] >= 2
-    wrong = [question for question in questions if BROKEN in zip(question.functions, question.functions[1:])]
+    wrong = [question for question in questions if BROKEN in itertools.pairwise(question.functions)]
     assert document["findings"]["outcomes"] == {"right": len(questions) - len(wrong), "not nested": len(wrong)}
     assert all(each["alone"] == 1 for each in document["findings"]["functions"])
     page = (tmp_path / "out" / "report.html").read_text()
@@ -69,10 +76,17 @@ def test_the_broken_pair_is_named(asked, server, reply, tmp_path, notation):
     with open(document["files"]["nestings"]) as file:
         assert {row["nested"] for row in csv.DictReader(file) if (row["outer"], row["inner"]) == BROKEN} == {"0"}
     # What to train on: the pair, with values that were not asked, and right by the same rules.
-    examples = [json.loads(line) for line in open(document["files"]["examples"])]
+    examples = [json.loads(line) for line in Path(document["files"]["examples"]).read_text().splitlines()]
     prompts = {question.prompt for question in questions}
     assert examples and not any(example["messages"][0]["content"] in prompts for example in examples)
     assert all("`weather`" in example["messages"][0]["content"] for example in examples)
+    if notation == "native":
+        monkeypatch.setenv("COLUMNS", "100")
+        _, shown, _ = asked()
+        block = PAGE.read_text().partition("stub: 70 questions")[2].partition("```")[0]
+        assert [" ".join(line.split()) for line in f"stub: 70 questions{block}".strip().splitlines()] == [
+            " ".join(line.split()) for line in shown.strip().replace("out/", "audit/").splitlines()
+        ]
     # Again: nothing is asked, and all is as it was.
     before = len(server.asked)
     code, out, _ = asked("--calls", notation, "--json")
@@ -81,7 +95,7 @@ def test_the_broken_pair_is_named(asked, server, reply, tmp_path, notation):
 
 def test_only_missing_questions_are_asked_again_and_training_data_is_read(asked, server, reply, tmp_path):
     questions = planned(tmp_path, depth=2, values=1)
-    right = tool_stub.stub_model(questions, {BROKEN}, reply=reply, server=server)
+    right = tool_stub.stub_model(questions, {("weather", "translate")}, reply=reply, server=server)
     server.say = lambda number, prompt: reply(status=400) if prompt == questions[3].prompt else right(number, prompt)
     code, _, err = asked("--depth", 2, "--values", 1)
     assert code == 1 and f"1 of {len(questions)} items have no answer" in err
@@ -94,7 +108,7 @@ def test_only_missing_questions_are_asked_again_and_training_data_is_read(asked,
     assert len(server.asked) == before + questions[3].depth
     document = json.loads(out)
     counts = {(pair["outer"], pair["inner"]): pair["trained"] for pair in document["findings"]["pairs"]}
-    assert counts["translate", "weather"] == 1 and counts[BROKEN] == 0 and sum(counts.values()) == 1
+    assert counts["translate", "weather"] == 1 and counts["weather", "translate"] == 0 and sum(counts.values()) == 1
     assert "Of the 1 failing pair, 1 do not nest" in document["findings"]["advice"][-1]
 
 
@@ -130,13 +144,13 @@ def test_prose_garbage_and_invented_functions_are_counted(asked, server, reply, 
 
 def test_a_wrong_part_is_not_blamed_on_a_combination(asked, server, reply, tmp_path):
     questions = planned(tmp_path, depth=2)
-    broken = {("convert", one["name"]) for one in tool_stub.TOOLS}
+    broken = {("translate", one["name"]) for one in tool_stub.TOOLS[:3]}
     server.say = tool_stub.stub_model(questions, broken, reply=reply, server=server)
     code, out, _ = asked("--depth", 2, "--json")
     findings = json.loads(out)["findings"]
     failing = {(pair["outer"], pair["inner"]): pair["reason"] for pair in findings["pairs"] if pair["fails"]}
     assert code == 0 and failing == dict.fromkeys(broken, "outer function")
-    assert "other functions inside: convert" in findings["advice"][0]
+    assert "other functions inside: translate" in findings["advice"][0]
 
 
 def test_a_dry_run_asks_nothing(asked, server, tmp_path):
@@ -144,8 +158,8 @@ def test_a_dry_run_asks_nothing(asked, server, tmp_path):
     assert code == 0 and "questions would be asked" in out and "Call `" in out
     code, out, _ = asked("--dry-run", "--json")
     document = json.loads(out)
-    assert code == 0 and document["pairs"] == {"asked": 25, "nestable": 25} and document["possible_chains"] == 155
-    assert document["questions"] < document["possible_chains"]
+    assert code == 0 and document["pairs"] == {"asked": 9, "nestable": 9} and document["possible_chains"] == 39
+    assert document["questions"] < 2 * document["possible_chains"]
     assert not server.asked and not (tmp_path / "out").exists()
 
 
@@ -261,9 +275,21 @@ def test_results_with_a_type_go_only_where_they_fit():
     )
     plan = make_questions(library, values=1)
     chains = {question.functions for question in plan.questions}
-    pairs = {pair for chain in chains for pair in zip(chain, chain[1:], strict=False)}
+    pairs = {pair for chain in chains for pair in itertools.pairwise(chain)}
     fits = {("count", "spell"), ("double", "count"), ("double", "double"), ("spell", "count"), ("spell", "double")}
     assert pairs == fits and plan.pairs == plan.nestable == 5
     assert {(name,) for name in library} <= chains
     few = make_questions(library, values=1, questions=2)
     assert len(few.questions) == 2 and any("are not asked" in note for note in few.notes)
+
+
+def test_the_python_of_the_page_runs(cli, server, reply, tmp_path, capsys):
+    page = PAGE.read_text()
+    schemas = re.search(r"^```json\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    (block,) = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    (tmp_path / "tools.json").write_text(schemas[1])
+    questions = planned(tmp_path, "tools.json")
+    pair = "book_hotel", "find_city"
+    server.say = tool_stub.stub_model(questions, {pair}, reply=reply, server=server)
+    exec(compile(block.replace("http://localhost:8000/v1", server.url), "audit-llm.md", "exec"), {})
+    assert capsys.readouterr().out.splitlines() == ["book_hotel find_city combination 0 of 4"]

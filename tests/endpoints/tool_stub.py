@@ -10,7 +10,11 @@ from recombine.audit.tools.questions import ToolQuestion
 
 TOOLS = [
     {"name": "find_city", "description": "Find the largest city of a country.", "properties": {"country": "string"}},
-    {"name": "weather", "description": "Get the weather of a city.", "properties": {"city": "string", "days": "integer"}},
+    {
+        "name": "weather",
+        "description": "Get the weather of a city.",
+        "properties": {"city": "string", "days": "integer"},
+    },
     {"name": "translate", "description": "Translate a text.", "properties": {"text": "string", "language": "string"}},
     {"name": "send_mail", "description": "Send a mail.", "properties": {"to": "string", "body": "string"}},
     {"name": "convert", "description": "Convert money.", "properties": {"amount": "number", "currency": "string"}},

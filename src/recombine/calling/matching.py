@@ -128,12 +128,15 @@ def _schema(function: Function | None, parameter: str) -> Mapping[str, Any]:
 
 def _optional(value: Any, function: Function | None, parameter: str) -> bool:
     """The argument may be left out."""
+    its = function[parameter] if function is not None and parameter in function else None
+    if its is not None and its.required:
+        return False
     if isinstance(value, OneOf) and value.optional:
         return True
-    if function is None or parameter not in function or function[parameter].required:
+    if its is None:
         return False
     given = value.values if isinstance(value, OneOf) else (value,)
-    return any(same_value(each, function[parameter].default) for each in given)
+    return any(same_value(each, its.default) for each in given)
 
 
 def _is_default(value: Any, function: Function | None, parameter: str) -> bool:

@@ -156,7 +156,7 @@ def _say_found(findings: ToolsFindings) -> None:
         known = findings.failing[0].trained is not None
         columns = ["outer", "inner", "nested", "why", "q", *(["in training"] if known else [])]
         rows = [
-            [plain(one.outer), plain(one.inner), f"{one.nested} of {one.asked}", WHY[one.reason], one.q]
+            [plain(one.outer), plain(one.inner), f"{one.nested} of {one.asked}", WHY[one.reason], _q(one.q)]
             + ([one.trained] if known else [])
             for one in findings.failing[:PAIRS_SHOWN]
         ]
@@ -165,6 +165,10 @@ def _say_found(findings: ToolsFindings) -> None:
         output.say(f"and {more} more pairs: see the page")
     wrong = [[outcome, number] for outcome, number in findings.outcomes.items()]
     output.say(output.table("Answers", ["", "number"], wrong))
+
+
+def _q(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1g}"
 
 
 def _say_dry(plan: ToolPlan, kept: AnswerCache, *, as_json: bool) -> None:

@@ -25,8 +25,12 @@ WHY = {
     "inner function": "the inner function",
     "both functions": "both functions",
 }
+UNTRAINED = "no-training-information"
+"""The audit's advice to name its own option, which this command does not have."""
 SHOWN = 20
 """How many wrong answers the page shows."""
+LONGEST = 300
+"""Most characters of an answer without calls."""
 WIDEST = 40
 """A map with more functions would be unreadable; the table of pairs has them all."""
 
@@ -135,23 +139,27 @@ def _audit(found: ToolsFindings) -> Iterator[Table]:
         return
     rows: list[list[object]] = [["parts or combinations", plain(found.audit.scores[0].parts.verdict)]]
     for advice in found.audit.scores[0].advice:
-        rows.append([advice.rule, plain(advice.sentence)])
+        if advice.rule != UNTRAINED:
+            rows.append([advice.rule, plain(advice.sentence)])
     rows.extend(["note", plain(note)] for note in found.audit.notes)
-    yield Table(
-        "The audit of the nestings",
-        ["question", "finding"],
-        rows,
-        "The audit of docs/audit-a-model.md, by outer and inner function.",
+    note = (
+        "The audit of docs/audit-a-model.md, by outer and inner function. Its test in log odds asks for more than one failing "
+        "pair: where all other nestings are right, two effects of parts explain one failure. The q-value above is on the scale of "
+        "shares."
     )
+    yield Table("The audit of the nestings", ["question", "finding"], rows, note)
 
 
 def _wrong(made: ToolsAudit) -> Iterator[Table]:
     wrong = made.answers[made.answers["outcome"] != RIGHT].head(SHOWN)
     if wrong.empty:
         return
-    columns = ["functions", "expected", "called", "outcome", "said"]
-    rows = [[plain(str(value)) for value in row] for row in wrong[columns].itertuples(index=False)]
-    yield Table("Some wrong answers", columns, rows, names=(0, 1, 2, 4))
+    columns = ["functions", "expected", "called", "kind"]
+    rows = [
+        [plain(each.functions), plain(each.expected), plain(each.called or each.said[:LONGEST]), each.outcome]
+        for each in wrong.itertuples(index=False)
+    ]
+    yield Table("Some wrong answers", columns, rows, "answers.csv has all answers.", names=(0, 1, 2))
 
 
 def _facts(made: ToolsAudit, found: ToolsFindings) -> dict[str, str]:

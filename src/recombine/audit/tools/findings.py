@@ -186,7 +186,7 @@ def _functions(
             alone.setdefault(name, [])
         if question.depth == 1:
             alone[question.functions[0]].append(value)
-    for name, values in alone.items():
+    for name, values in sorted(alone.items()):
         outer, inner = edges["outer"] == name, edges["inner"] == name
         yield FunctionFinding(
             name,

@@ -293,3 +293,17 @@ def test_the_python_of_the_page_runs(cli, server, reply, tmp_path, capsys):
     server.say = tool_stub.stub_model(questions, {pair}, reply=reply, server=server)
     exec(compile(block.replace("http://localhost:8000/v1", server.url), "audit-llm.md", "exec"), {})
     assert capsys.readouterr().out.splitlines() == ["book_hotel find_city combination 0 of 4"]
+
+
+def test_descriptions_that_do_not_tell_functions_apart():
+    library = make_library([{"name": name, "description": text} for name, text in (("a", "x"), ("b", "x"), ("c", ""))])
+    plan = make_questions(library, wording="descriptions", values=1)
+    assert {question.functions for question in plan.questions} == {("a",), ("b",), ("c",)}
+    assert any("1 of 3 functions have no description" in note for note in plan.notes)
+    assert any("partly luck: a, b" in note for note in plan.notes)
+    assert any("nothing is nested" in note for note in plan.notes)
+    assert "Call `c` without arguments" in next(one.prompt for one in plan.questions if one.functions == ("c",))
+    assert (
+        "Do the following: x without arguments"
+        in plan.questions[0].prompt + plan.questions[1].prompt + plan.questions[2].prompt
+    )

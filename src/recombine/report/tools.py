@@ -156,8 +156,11 @@ def _wrong(made: ToolsAudit) -> Iterator[Table]:
         return
     columns = ["functions", "expected", "called", "kind"]
     rows = [
-        [plain(each.functions), plain(each.expected), plain(each.called or each.said[:LONGEST]), each.outcome]
-        for each in wrong.itertuples(index=False)
+        [*(plain(text) for text in (functions, expected, called or said[:LONGEST])), kind]
+        for functions, expected, called, said, kind in (
+            map(str, row)
+            for row in wrong[["functions", "expected", "called", "said", "outcome"]].itertuples(index=False)
+        )
     ]
     yield Table("Some wrong answers", columns, rows, "answers.csv has all answers.", names=(0, 1, 2))
 

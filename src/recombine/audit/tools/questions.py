@@ -129,6 +129,8 @@ def make_questions(
     if unknown := [name for name in names if library[name].returns is None]:
         number = f"{len(unknown)} of {len(names)} functions have no schema of their result (`returns`)"
         notes += [f"{number}: it is taken to fit every parameter without a list of values."] if nestable else []
+    if wording == "descriptions":
+        notes += _ambiguous(library)
     depth = depth if nestable else 1
     plan = _planned(names, nestable, depth, None if questions is None else questions // values, seed)
     chains = [tuple(names[int(level)] for level in row if level != NONE) for row in plan.names]
@@ -142,6 +144,20 @@ def make_questions(
         # The plan's own note counts interactions of its levels.
         notes.append(f"{short} of {len(nestable)} pairs that can nest are not asked. More questions cover them.")
     return ToolPlan(tuple(made), len(asked), len(nestable), _possible(names, nestable, depth), tuple(notes))
+
+
+def _ambiguous(library: Library) -> list[str]:
+    """Notes about functions that their descriptions do not tell apart."""
+    descriptions = [function.description.strip() for function in library.values()]
+    notes = []
+    if missing := sum(not text for text in descriptions):
+        notes.append(f"{missing} of {len(descriptions)} functions have no description: questions give their names.")
+    shared = [name for name, text in zip(library, descriptions, strict=True) if text and descriptions.count(text) > 1]
+    if shared:
+        notes.append(
+            f"These functions have a description in common, so a right answer is partly luck: {', '.join(shared)}."
+        )
+    return notes
 
 
 def _planned(names: Sequence[str], nestable: set[tuple[str, str]], depth: int, budget: int | None, seed: int) -> Plan:

@@ -124,10 +124,7 @@ class ChatEndpoint:
         wait = self._first_wait
         for attempt in range(self._attempts):
             try:
-                # As JSON: a key may be in any of its strings. What stands in its place needs no escape.
-                return json.loads(
-                    self._without_key(json.dumps(self._request(body, end), ensure_ascii=False), answer=True)
-                )
+                return self._clean(self._request(body, end))
             except _Retry as error:
                 pause = max(wait, error.wait)
                 message = self._without_key(str(error))
@@ -193,6 +190,14 @@ class ChatEndpoint:
                 text = without_secret(text, secret)
         return text
 
+    def _clean(self, value: Any) -> Any:
+        """The same for all texts of a message."""
+        if isinstance(value, str):
+            return self._without_key(value, answer=True)
+        if isinstance(value, list):
+            return [self._clean(each) for each in value]
+        return {key: self._clean(each) for key, each in value.items()} if isinstance(value, dict) else value
+
     def _short(self, text: str) -> str:
         """The beginning of a text, without secrets. Secrets are removed first: half a key would not be found."""
         text = self._without_key(text)
@@ -212,7 +217,8 @@ class ChatEndpoint:
         except (KeyError, IndexError, TypeError, AttributeError):
             kind = "an error" if isinstance(reply, dict) and reply.get("error") else "JSON without it"
         else:
-            return message
+            # Pieces of text are joined first: a key could be cut in two.
+            return {**message, "content": text_of(message)} if message.get("content") is not None else message
         reason = self._short(explanation(body))
         message = f"the reply is not a chat completion: expected JSON with choices[0].message.content, got {kind}"
         raise RequestFailed(f"{message}: {reason}" if reason else message)

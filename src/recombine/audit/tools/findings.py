@@ -141,21 +141,32 @@ def tools_findings(
     audit = _audited(edges, seed, trained, on)
     pairs = tuple(_pairs(edges, {each.name: each for each in functions}, _named(audit), trained))
     outcomes = collections.Counter(each.outcome for each in graded)
-    findings = ToolsFindings(
+    as_text = sum(each.as_text for each in graded)
+    return ToolsFindings(
         questions=len(questions),
         right=clustered_share(right, chains),
         depths=tuple(_depths(questions, right, chains)),
         functions=functions,
         pairs=pairs,
         outcomes={outcome: outcomes[outcome] for outcome in OUTCOMES if outcomes[outcome]},
-        as_text=sum(each.as_text for each in graded),
+        as_text=as_text,
         scores=CallScores.mean(each.scores for each in graded),
         audit=audit,
         verdict=_verdict(functions, pairs),
         advice=tuple(_advice(functions, pairs, trained)),
-        notes=tuple(notes),
+        notes=(*notes, *_remarks(outcomes, as_text, len(questions))),
     )
-    return findings
+
+
+def _remarks(outcomes: Mapping[str, int], as_text: int, answers: int) -> Iterator[str]:
+    """What may be wrong with the endpoint, not with the model."""
+    if (prose := outcomes["prose"]) >= FAILS * answers:
+        yield (
+            f"{prose} of {answers} answers contain no call. Check whether the endpoint passes the functions on to the model "
+            "(--calls native), and whether a limit on tokens cuts it off."
+        )
+    if as_text:
+        yield f"{as_text} of {answers} answers have calls as text where native calls were asked for. They are read and graded."
 
 
 def edge_frame(questions: Sequence[ToolQuestion], graded: Sequence[Graded]) -> pd.DataFrame:

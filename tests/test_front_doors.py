@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from recombine.component import ROOMS, find, kinds, resolve
 
-OTHER_ROOMS = ("graphs", "language", "plan", "stats")
+OTHER_ROOMS = ("calling", "graphs", "language", "plan", "stats")
 
 
 @pytest.mark.parametrize("room", [room for room in ROOMS if room != "studies"])

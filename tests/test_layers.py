@@ -12,6 +12,7 @@ PACKAGE = Path(recombine.__file__).parent
 ORDER = (
     "root",
     "language",
+    "calling",
     "spaces",
     "supports",
     "problems",

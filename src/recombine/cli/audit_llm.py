@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from recombine.cli import output
 from recombine.cli.options import DryOption, JsonOption, SeedOption, split_names
+from recombine.cli.subjects import AT_ONCE, KEY, Subject, read_subject
 from recombine.errors import BadInput
 from recombine.plain import plain
 from recombine.progress import ProgressBar
@@ -27,12 +26,13 @@ if TYPE_CHECKING:
 
 audit_llm_app = App(name="audit-llm", help="Audit a language model by asking it questions.", help_format="plaintext")
 
-KEY = "RECOMBINE_LLM_KEY"
-"""The environment variable with the key. The key is sent to the endpoint only, and never stored."""
+audit_llm_app.command(
+    "recombine.cli.audit_llm_tools:tools",
+    name="tools",
+    help="Which functions can a model call, and which pairs of them can it nest?",
+)
+
 ITEMS = 40
-AT_ONCE = 4
-LONGEST = 86_400.0
-"""Largest timeout in seconds: a day."""
 WIDEST = 1000
 """A terminal width at which every table fits."""
 VERSION = 1
@@ -78,7 +78,7 @@ def embers(
     # A user's function may print. Standard output is reserved for the result.
     with contextlib.redirect_stdout(sys.stderr):
         asked, notes = _items(items, items_from, tasks or (), shifts, seed)
-        subject = _subject(endpoint, model, function, temperature, timeout, key_variable)
+        subject = read_subject(endpoint, model, function, temperature, timeout, key_variable)
         source = {"items": "built-in", "seed": seed, "shifts": shifts}
         if items_from is not None:
             source = {"items": items_from.name, "seed": None, "shifts": None}
@@ -92,17 +92,6 @@ def embers(
         return
     threads = at_once if at_once is not None else 1 if endpoint is None else AT_ONCE
     _audit(subject, asked, out, threads, notes, as_json=json)
-
-
-@dataclasses.dataclass(frozen=True)
-class Subject:
-    """The model under audit."""
-
-    ask: Callable[[str], Any]
-    settings: dict[str, Any]
-    """Everything that its answers depend on. No secrets."""
-    fix: Callable[[], str]
-    """What to do about missing answers, if that is known."""
 
 
 def _items(
@@ -131,41 +120,6 @@ def _shifts(given: str) -> dict[str, int]:
         fix = "write the common shift first: --shifts 13,12"
         raise BadInput(f"--shifts {given!r} does not name two shifts.", fix=fix) from None
     return {"common": common, "rare": rare}
-
-
-def _subject(
-    endpoint: str | None,
-    model: str | None,
-    function: str | None,
-    temperature: float | None,
-    timeout: float,
-    key_variable: str,
-) -> Subject:
-    if (endpoint is None) == (function is None):
-        fix = "--endpoint URL --model NAME, or --function module:function"
-        raise BadInput("Either an endpoint or a function is needed.", fix=fix)
-    if temperature is not None and not 0 <= temperature < math.inf:
-        raise BadInput(f"A temperature is 0 or more, got {temperature:g}.", fix="0 is usual; `none` sends none")
-    if function is not None:
-        from recombine.endpoints.function import load_function, source_version
-
-        if model is not None:
-            raise BadInput("--model names the model of an endpoint.", fix="leave it out with --function")
-        ask_function = load_function(function)
-        return Subject(ask_function, {"model": function, "source": source_version(ask_function)}, str)
-    if endpoint is None or not model:
-        raise BadInput("The endpoint needs the name of a model.", fix="--model NAME")
-    if not 0 < timeout <= LONGEST:
-        raise BadInput(f"The timeout must be more than 0 seconds, at most a day, got {timeout:g}.", fix="60 is usual")
-    from recombine.endpoints.chat import LIMIT, ChatEndpoint
-
-    chat = ChatEndpoint(endpoint, model, key_variable, timeout=timeout, limit=max(LIMIT, 2 * timeout))
-    options = {} if temperature is None else {"temperature": temperature}
-
-    def ask(prompt: str) -> str:
-        return chat.ask([{"role": "user", "content": prompt}], **options)
-
-    return Subject(ask, {"model": model, "endpoint": chat.base, "temperature": temperature}, lambda: chat.fix)
 
 
 def _audit(

@@ -1,7 +1,7 @@
 """Audits of language models by questions: chat endpoints and Python functions.
 
 `ChatEndpoint` asks an OpenAI-compatible endpoint, `load_function` loads a Python function. `audit_embers` asks all
-items, keeps every answer in a folder, and reports the findings.
+items, keeps every answer in a folder, and reports the findings; `audit_tools` does the same for calls of functions.
 """
 
 from __future__ import annotations
@@ -22,3 +22,4 @@ if TYPE_CHECKING:
     )
     from recombine.endpoints.embers_audit import EmbersAudit as EmbersAudit, audit_embers as audit_embers
     from recombine.endpoints.function import load_function as load_function
+    from recombine.endpoints.tools_audit import ToolsAudit as ToolsAudit, audit_tools as audit_tools

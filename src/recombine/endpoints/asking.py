@@ -8,7 +8,7 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from recombine.endpoints.answer_cache import AnswerCache
 from recombine.endpoints.chat import SHORTEST_KEY, RequestFailed, Unavailable
@@ -21,6 +21,8 @@ from recombine.plain import plain
 if TYPE_CHECKING:
     from recombine.audit.audit import OnProgress
 
+Q = TypeVar("Q", bound=Any)
+"""A question: anything with a `name` of its own in the cache."""
 Ask = Callable[[str], Any]
 """From a prompt to the model's answer. It may raise anything: the error is recorded, and the other items are asked."""
 GIVE_UP = 3
@@ -46,19 +48,39 @@ class Reply:
 def ask_items(
     items: Sequence[Item], ask: Ask, cache: AnswerCache, *, at_once: int = 1, on: OnProgress | None = None
 ) -> list[str]:
-    """Ask all items that have no answer in the cache, and store each answer as soon as it arrives.
+    """Ask all items that have no answer in the cache, by their prompts. See `ask_all`."""
 
-    Items that failed before come last, so that a few bad ones do not block the others.
+    def graded(item: Item, text: str) -> bool:
+        return is_right(text, item.answer)
+
+    return ask_all(items, lambda item: ask(item.prompt), graded, cache, at_once=at_once, on=on)
+
+
+def ask_all(
+    items: Sequence[Q],
+    ask: Callable[[Q], Any],
+    graded: Callable[[Q, str], bool],
+    cache: AnswerCache,
+    *,
+    at_once: int = 1,
+    most: int = MAX_STORED,
+    on: OnProgress | None = None,
+) -> list[str]:
+    """Ask all questions that have no answer in the cache, and store each answer as soon as it arrives.
+
+    Questions that failed before come last, so that a few bad ones do not block the others.
 
     Args:
-        items: The items to ask.
-        ask: The model.
+        items: The questions.
+        ask: The model: from a question to its answer. It may raise anything.
+        graded: Whether an answer is right.
         cache: Where answers are read and stored.
         at_once: The number of questions in parallel.
+        most: The number of characters of an answer that are stored.
         on: Called with the progress.
 
     Returns:
-        Sentences about the items without an answer. Empty if all are answered.
+        Sentences about the questions without an answer. Empty if all are answered.
     """
     if at_once < 1:
         raise BadInput(f"At least one question must be asked at once, got {at_once}.", fix="give 1 or more")
@@ -68,11 +90,11 @@ def ask_items(
     failures, done, unavailable, gave_up = list[str](), 0, 0, ""
     none_yet = not any(answered(held.get(item.name)) for item in items)
 
-    def settle(item: Item) -> Reply:
+    def settle(item: Q) -> Reply:
         reply = _reply(item, ask)
         record = {"item": item.name, "correct": None, "said": "", "error": reply.error}
         if reply.text is not None:
-            record |= {"correct": is_right(reply.text, item.answer), "said": _cut(reply.text, MAX_STORED)}
+            record |= {"correct": graded(item, reply.text), "said": _cut(reply.text, most)}
         cache.add(record)
         return reply
 
@@ -112,9 +134,9 @@ def _cut(text: str, most: int) -> str:
     return without_secrets(text)[:most].encode("utf-8", "replace").decode()
 
 
-def _reply(item: Item, ask: Ask) -> Reply:
+def _reply(item: Q, ask: Callable[[Q], Any]) -> Reply:
     try:
-        text = ask(item.prompt)
+        text = ask(item)
         if isinstance(text, (str, int, float)):
             return Reply(str(text))
         return Reply(None, f"the answer is a {type(text).__name__}, not text")
@@ -125,7 +147,7 @@ def _reply(item: Item, ask: Ask) -> Reply:
         return Reply(None, plain(_cut(f"{type(error).__name__}: {error}", ERROR)))
 
 
-def _at_once(items: Sequence[Item], settle: Callable[[Item], Reply], threads: int) -> Generator[Reply, None, None]:
+def _at_once(items: Sequence[Q], settle: Callable[[Q], Reply], threads: int) -> Generator[Reply, None, None]:
     """Replies in the order of their arrival. Each thread stores its replies itself, so none is lost."""
     left, lock, stop = iter(items), threading.Lock(), threading.Event()
     # Threads wait for room, so few questions are asked after the caller gives up.

@@ -112,12 +112,19 @@ class ChatEndpoint:
         Raises:
             RequestFailed: The question got no answer; `Unavailable` if no other question would get one either.
         """
+        return text_of(self.message(messages, **options))
+
+    def message(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> dict[str, Any]:
+        """Ask one question, and return the whole message: its `content`, and `tool_calls` if there are any.
+
+        The arguments and errors are those of `ask`; `tools` is an option.
+        """
         body = json.dumps({"model": self.model, "messages": list(messages), **options}).encode()
         end = time.monotonic() + self._limit
         wait = self._first_wait
         for attempt in range(self._attempts):
             try:
-                return self._without_key(self._request(body, end), answer=True)
+                return self._clean(self._request(body, end))
             except _Retry as error:
                 pause = max(wait, error.wait)
                 message = self._without_key(str(error))
@@ -131,7 +138,7 @@ class ChatEndpoint:
                 raise type(error)(self._without_key(str(error))) from None
         raise AssertionError
 
-    def _request(self, body: bytes, end: float) -> str:
+    def _request(self, body: bytes, end: float) -> dict[str, Any]:
         start = time.monotonic()
         timeout = max(min(self._timeout, end - start), 0.001)
         url = f"{self.url}?{self._query}" if self._query else self.url
@@ -183,29 +190,46 @@ class ChatEndpoint:
                 text = without_secret(text, secret)
         return text
 
+    def _clean(self, value: Any) -> Any:
+        """The same for all texts of a message."""
+        if isinstance(value, str):
+            return self._without_key(value, answer=True)
+        if isinstance(value, list):
+            return [self._clean(each) for each in value]
+        return {key: self._clean(each) for key, each in value.items()} if isinstance(value, dict) else value
+
     def _short(self, text: str) -> str:
         """The beginning of a text, without secrets. Secrets are removed first: half a key would not be found."""
         text = self._without_key(text)
         return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
 
-    def _content(self, body: bytes) -> str:
-        """The text of a chat completion. Text in several pieces is joined; missing text is empty."""
+    def _content(self, body: bytes) -> dict[str, Any]:
+        """The message of a chat completion."""
         reply = None
         try:
             reply = json.loads(body)
-            text = reply["choices"][0]["message"]["content"]
+            message = reply["choices"][0]["message"]
+            if not message.get("tool_calls"):
+                message["content"]
         except (ValueError, RecursionError):
             empty = not body.strip()
             kind = "a web page" if body.lstrip()[:1] == b"<" else "nothing" if empty else "text that is not JSON"
-        except (KeyError, IndexError, TypeError):
+        except (KeyError, IndexError, TypeError, AttributeError):
             kind = "an error" if isinstance(reply, dict) and reply.get("error") else "JSON without it"
         else:
-            if isinstance(text, list):
-                return "".join(str(piece.get("text", "")) for piece in text if isinstance(piece, dict))
-            return "" if text is None else str(text)
+            # Pieces of text are joined first: a key could be cut in two.
+            return {**message, "content": text_of(message)} if message.get("content") is not None else message
         reason = self._short(explanation(body))
         message = f"the reply is not a chat completion: expected JSON with choices[0].message.content, got {kind}"
         raise RequestFailed(f"{message}: {reason}" if reason else message)
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """The text of a chat message. Text in several pieces is joined; missing text is empty."""
+    text = message.get("content")
+    if isinstance(text, list):
+        return "".join(str(piece.get("text", "")) for piece in text if isinstance(piece, dict))
+    return "" if text is None else str(text)
 
 
 def address(url: str, key_variable: str) -> str:

@@ -1,6 +1,6 @@
 """Pages: one self-contained HTML file for a study, an audit of a table, of images, or of a language model.
 
-`write_report` writes any `Report` (a question, verdicts, figures, tables). `write_audit`, `write_images` and `write_embers` write the pages of the commands. The pages load nothing from a network.
+`write_report` writes any `Report` (a question, verdicts, figures, tables). `write_audit`, `write_images`, `write_embers` and `write_tools` write the pages of the commands. The pages load nothing from a network.
 """
 
 from __future__ import annotations
@@ -23,3 +23,4 @@ if TYPE_CHECKING:
     )
     from recombine.report.images import write_images as write_images
     from recombine.report.junit import write_junit as write_junit
+    from recombine.report.tools import write_tools as write_tools

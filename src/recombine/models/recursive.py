@@ -31,11 +31,19 @@ class GatedMLP(eqx.Module):
     down: Float[Array, "hidden unit"]
 
     @staticmethod
-    def draw(units: int, ratio: int, key: Array) -> GatedMLP:
-        """Fresh weights. As there are three matrices instead of two, the hidden layer has two thirds of `ratio` times the units."""
+    def draw(units: int, ratio: int, key: Array, quiet: bool = False) -> GatedMLP:
+        """Fresh weights. As there are three matrices instead of two, the hidden layer has two thirds of `ratio` times the units.
+
+        Args:
+            units: Of inputs and outputs.
+            ratio: Hidden units of an ordinary MLP, as a multiple of the units.
+            key: Of the random numbers.
+            quiet: Whether the outputs are zero at first.
+        """
         by_up, by_down = jax.random.split(key)
         hidden = max(1, round(ratio * units * 2 / 3))
-        return GatedMLP(lecun_normal(by_up, (units, 2 * hidden)), lecun_normal(by_down, (hidden, units)))
+        down = jnp.zeros((hidden, units)) if quiet else lecun_normal(by_down, (hidden, units))
+        return GatedMLP(lecun_normal(by_up, (units, 2 * hidden)), down)
 
     def __call__(self, values: Float[Array, "*row unit"]) -> Float[Array, "*row unit"]:
         gate, up = jnp.split(matmul(values, self.gate_and_up), 2, axis=-1)
@@ -49,15 +57,15 @@ class GridBlock(eqx.Module):
     mlp: GatedMLP
 
     @staticmethod
-    def draw(cells: int, width: int, heads: int, ratio: int, mixing: Mixing, key: Array) -> GridBlock:
-        """Fresh weights."""
+    def draw(cells: int, width: int, heads: int, ratio: int, mixing: Mixing, quiet: bool, key: Array) -> GridBlock:
+        """Fresh weights. A quiet block changes nothing at first."""
         by_mixing, by_mlp = jax.random.split(key)
-        mixer: Attention | GatedMLP = (
-            Attention.draw(width, heads, jax.random.split(by_mixing, 4))
-            if mixing == "attention"
-            else GatedMLP.draw(cells, ratio, by_mixing)
-        )
-        return GridBlock(mixer, GatedMLP.draw(width, ratio, by_mlp))
+        if mixing == "mlp":
+            return GridBlock(GatedMLP.draw(cells, ratio, by_mixing, quiet), GatedMLP.draw(width, ratio, by_mlp, quiet))
+        mixer = Attention.draw(width, heads, jax.random.split(by_mixing, 4))
+        if quiet:
+            mixer = eqx.tree_at(lambda own: own.out, mixer, jnp.zeros_like(mixer.out))
+        return GridBlock(mixer, GatedMLP.draw(width, ratio, by_mlp, quiet))
 
     def mix(self, state: Cells) -> Cells:
         """What each cell gets from the others."""
@@ -99,7 +107,9 @@ class RecursiveNetwork(Network):
     gradient: Literal["cycle", "update"] = eqx.field(static=True)
     states: int = eqx.field(static=True)
 
-    def embed(self, inputs: Float[Array, "*grid cell feature"], codes: Float[Array, "*grid code"] | None = None) -> Cells:
+    def embed(
+        self, inputs: Float[Array, "*grid cell feature"], codes: Float[Array, "*grid code"] | None = None
+    ) -> Cells:
         """One vector per cell of the puzzle, of about size one."""
         embedded = matmul(inputs, self.embedding)
         if self.identifiers is None or codes is None:
@@ -152,9 +162,7 @@ class RecursiveNetwork(Network):
             return self._cycle(puzzle, state)
         # One-step gradient: the last update of the latent state and of the answer, or of the answer alone.
         if self.states == 1:
-            before = jax.lax.scan(
-                lambda own, _: (self._answered(puzzle, own), None), state, length=self.updates
-            )[0]
+            before = jax.lax.scan(lambda own, _: (self._answered(puzzle, own), None), state, length=self.updates)[0]
             return self._answered(puzzle, jax.lax.stop_gradient(before))
         if self.updates > 1:
             state = jax.lax.stop_gradient(self._think(puzzle, state, self.updates - 1))
@@ -207,7 +215,7 @@ class Recursive(Model):
 
     kind: Literal["recursive"] = "recursive"
     reads_code: ClassVar[bool] = False
-    later: ClassVar[frozenset[str]] = frozenset({"states", "identifiers"})
+    version: ClassVar[int] = 2
     cells: PositiveInt = 36
     """Cells of a grid: the samples of a task."""
     width: PositiveInt = 64
@@ -232,6 +240,9 @@ class Recursive(Model):
     """Two: a hierarchy of separate networks for the latent state and the answer, each with half of the layers."""
     states: int = Field(default=2, ge=1, le=2)
     """Two: a latent state and the answer. One: the answer alone."""
+    quiet_start: bool = True
+    """Whether blocks change nothing at first: their last matrices start at zero. With random ones, as in the released code, states
+    are noise at first, and small networks took several times as many steps to learn anything."""
     identifiers: bool = False
     """Whether the code of a task (its puzzle identifier) is embedded and added to every cell. Otherwise the code is not used."""
 
@@ -270,7 +281,7 @@ class Recursive(Model):
 
     def draw(self, code_size: int, input_size: int, output_size: int, key: Array) -> RecursiveNetwork:
         by_embedding, by_answer, by_latent, by_readout, *by_block = jax.random.split(key, 4 + self.layers)
-        shape = self.cells, self.width, self.heads, self.mlp_ratio, self.mixing
+        shape = self.cells, self.width, self.heads, self.mlp_ratio, self.mixing, self.quiet_start
         blocks = tuple(GridBlock.draw(*shape, own) for own in by_block)
         half = self.layers // self.networks
         normal = jax.random.normal

@@ -227,7 +227,7 @@ class Arc(ClassificationFamily):
         self.check(space)
         number, puzzles = sum(self.counts), self.identifiers // self.augmentations
         shapes = (number, 8, 2, self.horizon), (number,), (puzzles, self.augmentations)
-        by_puzzles, by_turn, by_colour = jax.random.split(key, 3)
+        by_turn, by_colour = jax.random.split(key)
         types = [jax.ShapeDtypeStruct(shape, np.dtype("int32")) for shape in shapes[:2]]
         bits = jax.random.bits(key, (4,), "uint32")
         grids, puzzle = jax.pure_callback(self._arrays, tuple(types), bits)

@@ -56,6 +56,43 @@ def puzzle_run(
     }
 
 
+NETWORK: dict[str, Any] = {"width": 32, "heads": 2, "updates": 2, "cycles": 2, "steps": 6, "mlp_ratio": 2, "mixing": "mlp"}
+"""The recursive network at laptop size."""
+SUPERVISION: dict[str, Any] = {"kind": "deep-supervision", "most": 6, "stable_max": False}
+"""Its training. Stable-max, as in the released code, is for networks whose softmax collapses; small ones learn less with it."""
+SUDOKU = puzzle_run(
+    {"kind": "sudoku", "clues": 16, "per_solution": 40},
+    cells=36,
+    number=1280,
+    support={"kind": "leading-instances", "share": 0.75, "block": 40, "reserve": 1},
+    model=NETWORK,
+    objective=SUPERVISION,
+    recipe={"tasks": 32, "steps": 1200, "learning_rate": 0.02},
+    eval_every=300,
+    validation_tasks=64,
+)
+MAZE_RUN = puzzle_run(
+    {"kind": "mazes", "size": 5, "least": 5},
+    cells=25,
+    number=1280,
+    model=NETWORK,
+    objective=SUPERVISION,
+    recipe={"tasks": 32, "steps": 1500, "learning_rate": 0.02},
+    eval_every=500,
+    validation_tasks=64,
+)
+PUZZLES = puzzle_run(
+    {"kind": "arc", "puzzles": 8, "pairs": 24, "side": 3, "augmentations": 1},
+    cells=9,
+    number=240,
+    model={**NETWORK, "steps": 2, "identifiers": True},
+    objective={**SUPERVISION, "most": 2},
+    recipe={"tasks": 32, "steps": 600, "learning_rate": 0.02},
+    eval_every=300,
+    validation_tasks=32,
+)
+
+
 class Recursion(Study):
     """Does a small network that is applied to its own latent state solve puzzles that a larger one cannot solve in one pass?
 
@@ -68,17 +105,40 @@ class Recursion(Study):
 
     kind: Literal["recursion"] = "recursion"
     shown = "accuracy_in", "accuracy_held_out", "accuracy_first", "accuracy_beyond", "weights", "training_flops"
-    profiles: ClassVar[dict[str, dict[str, Any]]] = {}
+    profiles: ClassVar[dict[str, dict[str, Any]]] = {
+        "smoke": {
+            "base": puzzle_run(
+                {"kind": "sudoku", "box": (2, 2), "clues": 8, "per_solution": 8},
+                cells=16,
+                number=16,
+                support={"kind": "leading-instances", "share": 0.75, "block": 2, "reserve": 1},
+                model={"width": 8, "updates": 1, "steps": 2},
+                objective={"kind": "deep-supervision", "most": 2, "stable_max": False},
+                recipe={"tasks": 8, "steps": 8},
+                eval_every=8,
+                validation_tasks=4,
+            ),
+            "mazes": None,
+            "puzzles": None,
+            "combinations": 16,
+            "scaled_layers": 3,
+            "replicates": 2,
+        },
+        "demo": {"replicates": 4, "mazes": None},
+        "laptop": {"first_seed": 7000},
+        "workstation": {},
+        "paper": {},
+    }
 
-    base: RunConfig
+    base: RunConfig = RunConfig.model_validate(SUDOKU)
     """The recursive network on the main task."""
-    mazes: RunConfig | None = None
+    mazes: RunConfig | None = RunConfig.model_validate(MAZE_RUN)
     """The recursive network on mazes; None to leave them out."""
-    puzzles: RunConfig | None = None
+    puzzles: RunConfig | None = RunConfig.model_validate(PUZZLES)
     """The recursive network on puzzles with identifiers; None to leave them out."""
-    rate: PositiveFloat = 0.01
+    rate: PositiveFloat = 0.02
     """The learning rate of all recursive arms."""
-    rate_one_pass: PositiveFloat = 0.025
+    rate_one_pass: PositiveFloat = 0.02
     """The learning rate of arms that answer in one pass."""
     scaled_layers: PositiveInt = 8
     """Layers of the network that answers in one pass with as many operations as the recursive one."""
@@ -119,7 +179,8 @@ class Recursion(Study):
             name: One of `VARIANTS`.
         """
         model, objective, recipe = run.model, run.objective, run.recipe
-        assert isinstance(model, Recursive) and isinstance(objective, DeepSupervision)
+        assert isinstance(model, Recursive)
+        assert isinstance(objective, DeepSupervision)
         one_pass = {"states": 1, "updates": 0, "cycles": 1, "steps": 1}
         changes: dict[str, Any] = {
             "recursive": {},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import equinox as eqx
 import jax
@@ -46,6 +46,7 @@ class DeepSupervision(Classification):
     """
 
     kind: Literal["deep-supervision"] = "deep-supervision"  # type: ignore[assignment]
+    one_step_at_a_time: ClassVar[bool] = True
     most: PositiveInt = 8
     """The most steps that a puzzle gets."""
     explore: float = Field(default=0.1, ge=0, le=1)

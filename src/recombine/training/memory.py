@@ -152,7 +152,11 @@ def does_not_fit(config: RunConfig, need: MemoryNeed | None, free: int | None) -
     if evaluation > most:
         advice.append((f"validation_tasks={int(most / 2 / samples)}", config.validation_tasks))
     words = " and ".join(f"{setting} (now {now})" for setting, now in advice)
-    fits = not any(setting.endswith("=0") for setting, _ in advice)
+    steps = 1 if config.objective.one_step_at_a_time else getattr(config.model, "steps", 1)
+    if steps > 1 and share * steps >= 1:
+        # The gradient keeps the states of all outer steps.
+        words = " or ".join(filter(None, (f"model.steps={int(share * steps)} (now {steps})", words)))
+    fits = bool(words) and not any(setting.endswith("=0") for setting, _ in advice)
     needed = need.arguments + need.working
     return NotEnoughMemory(
         f"{what}: its steps take about {format_bytes(need.working)} beside {format_bytes(need.arguments)} of weights and lists, "

@@ -64,8 +64,10 @@ class OuterSteps(Measurement):
     """Examples of each combination."""
 
     def measure(self, setting: Setting, network: Network) -> Measured:
-        if not isinstance(network, RecursiveNetwork):
-            return Measured({}, {}, refused=f"The model {setting.config.model.kind!r} takes no outer steps.")
+        if not isinstance(network, RecursiveNetwork) or network.steps == 1:
+            return Measured(
+                {}, {}, refused=f"The model {setting.config.model.kind!r} takes no outer steps, or only one."
+            )
         rows = np.repeat(setting.regions.require("held_out", self.combinations, "test"), self.draws, axis=0)
         steps, most = network.steps, self.times * network.steps
         compute = StepByStep(most, setting.config.family.validation_samples)

@@ -56,7 +56,15 @@ def puzzle_run(
     }
 
 
-NETWORK: dict[str, Any] = {"width": 32, "heads": 2, "updates": 2, "cycles": 2, "steps": 6, "mlp_ratio": 2, "mixing": "mlp"}
+NETWORK: dict[str, Any] = {
+    "width": 32,
+    "heads": 2,
+    "updates": 2,
+    "cycles": 2,
+    "steps": 6,
+    "mlp_ratio": 2,
+    "mixing": "mlp",
+}
 """The recursive network at laptop size."""
 SUPERVISION: dict[str, Any] = {"kind": "deep-supervision", "most": 6, "stable_max": False}
 """Its training. Stable-max, as in the released code, is for networks whose softmax collapses; small ones learn less with it."""
@@ -118,6 +126,7 @@ class Recursion(Study):
                 eval_every=8,
                 validation_tasks=4,
             ),
+            "variants": ("recursive", "hierarchy", "one_pass", "scaled"),
             "mazes": None,
             "puzzles": None,
             "combinations": 16,
@@ -136,10 +145,14 @@ class Recursion(Study):
     """The recursive network on mazes; None to leave them out."""
     puzzles: RunConfig | None = RunConfig.model_validate(PUZZLES)
     """The recursive network on puzzles with identifiers; None to leave them out."""
+    variants: tuple[str, ...] = tuple(VARIANTS)
+    """The arms of the main task. Every compiled program takes seconds, so the smallest profile leaves some out."""
     rate: PositiveFloat = 0.02
     """The learning rate of all recursive arms."""
     rate_one_pass: PositiveFloat = 0.02
-    """The learning rate of arms that answer in one pass."""
+    """The learning rate of the network of the same size that answers in one pass."""
+    rate_scaled: PositiveFloat = 0.005
+    """The learning rate of the network with more layers that answers in one pass."""
     scaled_layers: PositiveInt = 8
     """Layers of the network that answers in one pass with as many operations as the recursive one."""
     times: int = Field(default=4, ge=2)
@@ -150,6 +163,12 @@ class Recursion(Study):
     """Independent replicates: puzzles, split, initialisation and order of the data."""
 
     def check(self) -> None:
+        unknown = [name for name in self.variants if name not in VARIANTS]
+        if unknown or "recursive" not in self.variants:
+            raise BadInput(
+                f"variants must be some of {', '.join(VARIANTS)}, with 'recursive', got {', '.join(self.variants)}.",
+                fix=f"variants={','.join(VARIANTS)}",
+            )
         for name in ("base", "mazes", "puzzles"):
             run = getattr(self, name)
             if run is None:
@@ -191,15 +210,15 @@ class Recursion(Study):
             "one_pass": one_pass,
             "scaled": {**one_pass, "layers": self.scaled_layers},
         }[name]
-        in_one_pass = name in ("one_pass", "scaled")
+        rates = {"one_pass": self.rate_one_pass, "scaled": self.rate_scaled}
         return run.replace(
             model=model.replace(**changes),
-            objective=objective.replace(most=1) if in_one_pass else objective,
-            recipe=recipe.replace(learning_rate=self.rate_one_pass if in_one_pass else self.rate),
+            objective=objective.replace(most=1) if name in rates else objective,
+            recipe=recipe.replace(learning_rate=rates.get(name, self.rate)),
         )
 
     def arms(self) -> dict[str, Arm | None]:
-        arms: dict[str, Arm | None] = {name: Arm(self.variant(self.base, name)) for name in VARIANTS}
+        arms: dict[str, Arm | None] = {name: Arm(self.variant(self.base, name)) for name in self.variants}
         if self.mazes is not None:
             arms |= {name: Arm(self.variant(self.mazes, name.removeprefix("mazes_"))) for name in MAZES}
         if self.puzzles is not None:
@@ -229,7 +248,7 @@ class Recursion(Study):
 
         def spread(names: tuple[str, ...], column_name: str) -> Column:
             """Half the distance of most and fewest, relative to their middle."""
-            columns = [column(name, column_name) for name in names]
+            columns = [column(name, column_name) for name in names if name in arms]
             most, fewest = highest(*columns), lowest(*columns)
             return (most - fewest) / (most + fewest)
 
@@ -309,12 +328,13 @@ class Recursion(Study):
 
         limits: dict[str, Any] = {"floor": 0.0, "ceiling": 1.0}
         solved = "solved puzzles, held out"
-        named = pd.concat([arms[name].frame.assign(network=words) for name, words in VARIANTS.items()])
+        names = {name: words for name, words in VARIANTS.items() if name in arms}
+        named = pd.concat([arms[name].frame.assign(network=words) for name, words in names.items()])
         yield dots(
             named,
             category="network",
             measures={"accuracy_in": "trained puzzles", "accuracy_held_out": "held-out puzzles"},
-            labels=list(VARIANTS.values()),
+            labels=list(names.values()),
             name="by_network",
             title="Is it recursion, scale or hierarchy?",
             caption="The share of puzzles that are right in every cell. All but the last have equally many weights; the last has as many "
@@ -322,17 +342,15 @@ class Recursion(Study):
             x_title="solved puzzles",
             **limits,
         )
-        by_step = [
-            arms[name].tables["outer-steps"].assign(network=VARIANTS[name])
-            for name in ("recursive", "one_step", "shallow", "answer_only", "hierarchy")
-        ]
+        stepwise = {name: words for name, words in names.items() if name not in ("one_pass", "scaled")}
+        by_step = [arms[name].tables["outer-steps"].assign(network=words) for name, words in stepwise.items()]
         trained = self.base.objective.most if isinstance(self.base.objective, DeepSupervision) else 1
         yield lines(
             pd.concat(by_step),
             x="step",
             y="accuracy",
             series="network",
-            labels=[VARIANTS[name] for name in ("recursive", "one_step", "shallow", "answer_only", "hierarchy")],
+            labels=list(stepwise.values()),
             name="by_outer_step",
             title="How much do more outer steps help one checkpoint?",
             caption=f"Held-out puzzles after each outer step. Networks are trained with at most {trained}.",
@@ -346,7 +364,7 @@ class Recursion(Study):
             x="training_flops",
             y="accuracy_held_out",
             series="network",
-            labels=list(VARIANTS.values()),
+            labels=list(names.values()),
             name="by_compute",
             title="What does a unit of compute buy?",
             caption="Held-out puzzles against the operations of all training steps, as the compiler counts them.",
@@ -369,8 +387,8 @@ class Recursion(Study):
                 **limits,
             )
         if "puzzles" in arms:
-            names = {"puzzles": "one rule per puzzle", "control_one_rule": "control: one rule for all"}
-            told = pd.concat([arms[name].frame.assign(rule=words) for name, words in names.items()])
+            rules = {"puzzles": "one rule per puzzle", "control_one_rule": "control: one rule for all"}
+            told = pd.concat([arms[name].frame.assign(rule=words) for name, words in rules.items()])
             shown = {
                 "identifier_own": "own identifier",
                 "identifier_other": "that of another puzzle",
@@ -380,7 +398,7 @@ class Recursion(Study):
                 told,
                 category="rule",
                 measures=shown,
-                labels=list(names.values()),
+                labels=list(rules.values()),
                 name="identifiers",
                 title="What does a wrong puzzle identifier do?",
                 caption="Held-out grids of made puzzles in ARC's format. A grid alone does not say which rule applies.",

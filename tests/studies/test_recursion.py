@@ -12,7 +12,7 @@ import pytest
 from recombine.design import Tables
 from recombine.errors import BadInput
 from recombine.overrides import apply
-from recombine.studies.routes.recursion import SUDOKU, SAME_SIZE, VARIANTS, Recursion
+from recombine.studies.routes.recursion import SAME_SIZE, VARIANTS, Recursion
 from recombine.training import Setting
 from recombine.training.flops import step_flops, weight_count
 
@@ -22,7 +22,7 @@ HEIGHTS = {"recursive": 0.9, "one_step": 0.7, "shallow": 0.6, "answer_only": 0.7
 
 @pytest.fixture(scope="module")
 def small() -> Recursion:
-    return apply(Recursion.profile("workstation"), ["first_seed=0", "replicates=6"])
+    return apply(Recursion.profile("laptop"), ["first_seed=0", "replicates=6"])
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def world(made: Any) -> World:
         draw, levels = np.random.default_rng(0), {"scaled": 0.5, **HEIGHTS, **heights}
 
         def score(labels: dict[str, Any]) -> dict[str, Any]:
-            name = labels["arm"].removeprefix("sudoku_")
+            name = labels["arm"].removeprefix("mazes_")
             height = levels.get(name, 0.9) + 0.005 * draw.standard_normal()
             return {
                 "accuracy_in": height + 0.02,
@@ -54,12 +54,12 @@ def world(made: Any) -> World:
     return make
 
 
-@pytest.mark.parametrize("name", ["workstation", "paper"])
+@pytest.mark.parametrize("name", ["laptop", "paper"])
 def test_equal_weights_and_equal_compute(name: str) -> None:
     arms = {own: arm.configs[0][0] for own, arm in Recursion.profile(name).design.arms.items()}
     counts = [weight_count(Setting(arms[own]).network_shapes()) for own in SAME_SIZE]
     assert len(set(counts)) == 1 < weight_count(Setting(arms["scaled"]).network_shapes()) / counts[0]
-    for prefix in ("", "sudoku_"):
+    for prefix in ("", "mazes_"):
         costs = [step_flops(arms[prefix + own]) * arms[prefix + own].recipe.steps for own in ("recursive", "scaled")]
         assert max(costs) / min(costs) < 1.05
 
@@ -90,7 +90,7 @@ def test_verdicts_where_recursion_helps(small: Recursion, world: World, words: A
     wanted |= {
         "first-step-does-most",
         "halting-saves-steps",
-        "recursion-beats-scale-sudoku",
+        "recursion-beats-scale-mazes",
         "wrong-identifier-destroys",
     }
     assert wanted <= holds, {name: found[name] for name in wanted - holds}
@@ -132,7 +132,7 @@ def test_figures_of_made_tables(small: Recursion, world: World) -> None:
     labels = pd.DataFrame([{"run": config.run_id} | names for config, names in small.design.runs])
     frames["runs"] = frames["runs"].drop(columns=[name for name in labels if name != "run"]).drop_duplicates("run")
     names = [figure.name for figure in small.design.figures(Tables.from_frames(labels, frames))]
-    assert names == ["by_network", "by_outer_step", "by_compute", "sudoku", "identifiers"]
+    assert names == ["by_network", "by_outer_step", "by_compute", "mazes", "identifiers"]
 
 
 def test_bad_input() -> None:
@@ -143,6 +143,6 @@ def test_bad_input() -> None:
         apply(small, ["base.model.layers=3"])
     with pytest.raises(BadInput, match="with 'recursive', got one_pass"):
         apply(small, ["variants=one_pass,"])
-    assert not {"sudoku_recursive", "puzzles"} & set(small.design.arms)
+    assert not {"mazes_recursive", "puzzles"} & set(small.design.arms)
     asked = {claim.name for claim in small.design.claims}
-    assert "recursion-drives-the-gain" in asked and not {"fits-sudoku", "wrong-identifier-destroys"} & asked
+    assert "recursion-drives-the-gain" in asked and not {"fits-mazes", "wrong-identifier-destroys"} & asked

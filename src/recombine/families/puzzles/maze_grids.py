@@ -115,7 +115,8 @@ def distinct_mazes(
         goals = np.argwhere((count == 1) & (length >= least))
         if not len(goals):
             continue
-        goal = tuple(map(int, goals[rng.integers(len(goals))]))
+        down, right = map(int, goals[rng.integers(len(goals))])
+        goal = down, right
         grid[row, column], grid[goal] = START, GOAL
         name = min(own.tobytes() for own in grid.ravel()[orders].astype(np.uint8))
         found.setdefault(name, (grid, path_back(length, goal)))

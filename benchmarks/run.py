@@ -12,6 +12,7 @@ from auditing import auditing
 from engine import engine
 from measuring import print_table, row, seconds, side_by_side
 from planning import planning
+from puzzles import puzzles
 from recipes import recipes
 from recombine.probes.ridge import RidgePath
 from recombine.store.provenance import machine, threads, versions
@@ -54,6 +55,7 @@ def command_line() -> None:
 BENCHMARKS = {
     "engine": engine,
     "sequences": sequences,
+    "puzzles": puzzles,
     "recipes": recipes,
     "sweep": sweep,
     "syncing": syncing,

@@ -25,8 +25,9 @@ SUBSETS = SubsetSpace(modules=7, max_active=3)
 PLAIN = Hyperteacher(inputs=4, hidden=5, outputs=3, coefficients="k-hot")
 
 # Captions are of scenes only: test_captions.py; prompts of sequences: tests/objectives/test_next_token.py. What is unsaid
-# tells no combinations apart: test_unsaid.py.
-EVERY = [kind for kind in kinds("encodings") if kind not in ("few-shot", "captions", "prompt", "unsaid")]
+# tells no combinations apart: test_unsaid.py. Only puzzles have identifiers: tests/families/test_arc.py.
+APART = "few-shot", "captions", "prompt", "unsaid", "puzzle-identifier"
+EVERY = [kind for kind in kinds("encodings") if kind not in APART]
 ENCODINGS = [FewShot(shots=5), *(resolve("encodings", kind) for kind in EVERY)]
 SUBSET_ONES = [encoding for encoding in ENCODINGS if encoding.kind != "sentences"]
 

@@ -53,7 +53,7 @@ def test_states_follow_the_published_loop(settings: Any) -> None:
             z = apply(network.blocks, puzzle + y + z)
         return apply(network.answer_blocks or network.blocks, y + z), z
 
-    found = eqx.filter_jit(lambda network: network.states(given, steps))(network)
+    found = eqx.filter_jit(lambda network: network.unrolled(given, steps))(network)
     for step in range(steps):
         for _ in range(settings["cycles"]):
             y, z = cycle(network, y, z)

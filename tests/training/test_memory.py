@@ -169,6 +169,15 @@ def test_the_message_says_what_would_fit(tiny: Tiny):
     assert "recipe.samples (now 4)" in (does_not_fit(tiny(), None, None).fix or "")
 
 
+def test_outer_steps_that_do_not_fit():
+    """Without deep supervision the gradient keeps the states of all outer steps; with it, fewer steps would not help."""
+    recursive = {"family": "sudoku", "model": {"kind": "recursive", "cells": 36, "steps": 40}}
+    need, free = MemoryNeed(0, 4 * 10**9), 10**9
+    whole = RunConfig.model_validate(recursive | {"objective": "classification"})
+    assert "about model.steps=9 (now 40) or recipe.tasks=14 (now 64)" in (does_not_fit(whole, need, free).fix or "")
+    assert "model.steps" not in (does_not_fit(RunConfig.model_validate(recursive), need, free).fix or "")
+
+
 @pytest.mark.parametrize(("count", "words"), [(12, "12 bytes"), (1500, "1.5 kB"), (2e9, "2 GB"), (3e15, "3e+03 TB")])
 def test_sizes_in_words(count: float, words: str):
     assert format_bytes(count) == words

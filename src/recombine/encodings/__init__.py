@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from recombine.encodings.invertible import Invertible as Invertible
     from recombine.encodings.orthogonal import Orthogonal as Orthogonal
     from recombine.encodings.prompt import Prompt as Prompt
+    from recombine.encodings.puzzle_identifier import PuzzleIdentifier as PuzzleIdentifier
     from recombine.encodings.sentences import Sentences as Sentences
     from recombine.encodings.token_embedding import TokenEmbedding as TokenEmbedding
     from recombine.encodings.tokens import Tokens as Tokens

@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     from recombine.families.picture import Picture as Picture
     from recombine.families.preferences import Preferences as Preferences
     from recombine.families.problem import Problem as Problem
+    from recombine.families.puzzles.arc import Arc as Arc
     from recombine.families.puzzles.einstein import Einstein as Einstein
+    from recombine.families.puzzles.mazes import Mazes as Mazes
     from recombine.families.puzzles.sudoku import Sudoku as Sudoku
     from recombine.families.regression import RegressionFamily as RegressionFamily
     from recombine.families.scan import Scan as Scan

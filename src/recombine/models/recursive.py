@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 
 from recombine.encodings.base import Encoding
 from recombine.errors import BadInput
@@ -31,11 +31,19 @@ class GatedMLP(eqx.Module):
     down: Float[Array, "hidden unit"]
 
     @staticmethod
-    def draw(units: int, ratio: int, key: Array) -> GatedMLP:
-        """Fresh weights. As there are three matrices instead of two, the hidden layer has two thirds of `ratio` times the units."""
+    def draw(units: int, ratio: int, key: Array, quiet: bool = False) -> GatedMLP:
+        """Fresh weights. As there are three matrices instead of two, the hidden layer has two thirds of `ratio` times the units.
+
+        Args:
+            units: Of inputs and outputs.
+            ratio: Hidden units of an ordinary MLP, as a multiple of the units.
+            key: Of the random numbers.
+            quiet: Whether the outputs are zero at first.
+        """
         by_up, by_down = jax.random.split(key)
         hidden = max(1, round(ratio * units * 2 / 3))
-        return GatedMLP(lecun_normal(by_up, (units, 2 * hidden)), lecun_normal(by_down, (hidden, units)))
+        down = jnp.zeros((hidden, units)) if quiet else lecun_normal(by_down, (hidden, units))
+        return GatedMLP(lecun_normal(by_up, (units, 2 * hidden)), down)
 
     def __call__(self, values: Float[Array, "*row unit"]) -> Float[Array, "*row unit"]:
         gate, up = jnp.split(matmul(values, self.gate_and_up), 2, axis=-1)
@@ -49,15 +57,15 @@ class GridBlock(eqx.Module):
     mlp: GatedMLP
 
     @staticmethod
-    def draw(cells: int, width: int, heads: int, ratio: int, mixing: Mixing, key: Array) -> GridBlock:
-        """Fresh weights."""
+    def draw(cells: int, width: int, heads: int, ratio: int, mixing: Mixing, quiet: bool, key: Array) -> GridBlock:
+        """Fresh weights. A quiet block changes nothing at first."""
         by_mixing, by_mlp = jax.random.split(key)
-        mixer: Attention | GatedMLP = (
-            Attention.draw(width, heads, jax.random.split(by_mixing, 4))
-            if mixing == "attention"
-            else GatedMLP.draw(cells, ratio, by_mixing)
-        )
-        return GridBlock(mixer, GatedMLP.draw(width, ratio, by_mlp))
+        if mixing == "mlp":
+            return GridBlock(GatedMLP.draw(cells, ratio, by_mixing, quiet), GatedMLP.draw(width, ratio, by_mlp, quiet))
+        mixer = Attention.draw(width, heads, jax.random.split(by_mixing, 4))
+        if quiet:
+            mixer = eqx.tree_at(lambda own: own.out, mixer, jnp.zeros_like(mixer.out))
+        return GridBlock(mixer, GatedMLP.draw(width, ratio, by_mlp, quiet))
 
     def mix(self, state: Cells) -> Cells:
         """What each cell gets from the others."""
@@ -84,6 +92,8 @@ class RecursiveNetwork(Network):
     """Blocks that update the latent state from the puzzle, the answer and itself, and then the answer. Sites: `answer 1`, ..."""
 
     embedding: Float[Array, "feature width"]
+    identifiers: Float[Array, "code width"] | None
+    """What the code of a puzzle adds to each cell: the embedding of its identifier. None where the puzzle shows the task."""
     blocks: tuple[GridBlock, ...]
     answer_blocks: tuple[GridBlock, ...] | None
     """Separate blocks for the answer, in a hierarchy of two networks; None where one network does both."""
@@ -95,10 +105,16 @@ class RecursiveNetwork(Network):
     cycles: int = eqx.field(static=True)
     steps: int = eqx.field(static=True)
     gradient: Literal["cycle", "update"] = eqx.field(static=True)
+    states: int = eqx.field(static=True)
 
-    def embed(self, inputs: Float[Array, "*grid cell feature"]) -> Cells:
+    def embed(
+        self, inputs: Float[Array, "*grid cell feature"], codes: Float[Array, "*grid code"] | None = None
+    ) -> Cells:
         """One vector per cell of the puzzle, of about size one."""
-        return matmul(inputs, self.embedding)
+        embedded = matmul(inputs, self.embedding)
+        if self.identifiers is None or codes is None:
+            return embedded
+        return embedded + matmul(codes.astype(inputs.dtype), self.identifiers)[..., None, :]
 
     def initial(self, grids: int, cells: int) -> State:
         """The state before the first step."""
@@ -118,11 +134,20 @@ class RecursiveNetwork(Network):
 
         return State(state.answer, jax.lax.scan(once, state.latent, length=times)[0])
 
+    def _answered(self, puzzle: Cells, state: State) -> State:
+        """Update the answer once: from itself and the latent state, or from the puzzle where there is no latent state."""
+        other = puzzle if self.states == 1 else state.latent
+        return State(self._apply(self.answer_blocks or self.blocks, state.answer + other), state.latent)
+
     def _cycle(self, puzzle: Cells, state: State) -> State:
-        """Update the latent state `updates` times, then the answer once."""
-        thought = self._think(puzzle, state, self.updates)
-        answer = self._apply(self.answer_blocks or self.blocks, thought.answer + thought.latent)
-        return State(answer, thought.latent)
+        """Update the latent state `updates` times, then the answer once. Without a latent state: the answer each time."""
+        if self.states == 2:
+            return self._answered(puzzle, self._think(puzzle, state, self.updates))
+
+        def once(state: State, _: None) -> tuple[State, None]:
+            return self._answered(puzzle, state), None
+
+        return jax.lax.scan(once, state, length=self.updates + 1)[0]
 
     def step(self, puzzle: Cells, state: State) -> State:
         """One supervised step: `cycles` cycles, of which only the last has a gradient, or only its last two updates."""
@@ -135,10 +160,13 @@ class RecursiveNetwork(Network):
         state = jax.lax.stop_gradient(state)
         if self.gradient == "cycle":
             return self._cycle(puzzle, state)
+        # One-step gradient: the last update of the latent state and of the answer, or of the answer alone.
+        if self.states == 1:
+            before = jax.lax.scan(lambda own, _: (self._answered(puzzle, own), None), state, length=self.updates)[0]
+            return self._answered(puzzle, jax.lax.stop_gradient(before))
         if self.updates > 1:
             state = jax.lax.stop_gradient(self._think(puzzle, state, self.updates - 1))
-        thought = self._think(puzzle, state, 1)
-        return State(self._apply(self.answer_blocks or self.blocks, thought.answer + thought.latent), thought.latent)
+        return self._answered(puzzle, self._think(puzzle, state, 1))
 
     def logits(self, state: State) -> Float[Array, "*grid cell unit"]:
         """The logits of every cell."""
@@ -148,9 +176,9 @@ class RecursiveNetwork(Network):
         """The logit that the answer is right as it is."""
         return self.halt(jnp.mean(state.answer, axis=-2))[..., 0]
 
-    def states(self, inputs: TaskInputs, steps: int) -> State:
+    def unrolled(self, inputs: TaskInputs, steps: int, codes: Codes | None = None) -> State:
         """The states after each of a number of steps; the step is the first axis."""
-        puzzle = self.embed(inputs)
+        puzzle = self.embed(inputs, codes)
 
         def once(state: State, _: None) -> tuple[State, State]:
             after = self.step(puzzle, state)
@@ -159,7 +187,7 @@ class RecursiveNetwork(Network):
         return jax.lax.scan(once, self.initial(*inputs.shape[:2]), length=steps)[1]
 
     def trace(self, code: Code, inputs: Inputs, edit: Edit = unedited) -> Traced:
-        puzzle, state, sites = self.embed(inputs[None]), self.initial(1, len(inputs)), {}
+        puzzle, state, sites = self.embed(inputs[None], code[None]), self.initial(1, len(inputs)), {}
         for number in range(1, self.steps + 1):
             state = self.step(puzzle, state)
             site = f"answer {number}"
@@ -168,7 +196,7 @@ class RecursiveNetwork(Network):
         return self.logits(state)[0], sites
 
     def tasks(self, codes: Codes, inputs: TaskInputs) -> TaskOutputs:
-        puzzle = self.embed(inputs)
+        puzzle = self.embed(inputs, codes)
         once = functools.partial(self.step, puzzle)
         state = jax.lax.scan(lambda own, _: (once(own), None), self.initial(*inputs.shape[:2]), length=self.steps)[0]
         return self.logits(state)
@@ -179,12 +207,15 @@ class Recursive(Model):
 
     A cycle updates the latent state `updates` times from puzzle, answer and itself, then the answer once. A step has `cycles`
     cycles; only the last one has a gradient. Answers are read after `steps` steps. Train it with `deep-supervision`, which
-    supervises every step and carries the state on. With one update, one cycle and one step it is an ordinary network that
-    is applied twice.
+    supervises every step and carries the state on.
+
+    With `states=1` there is no latent state: the answer is updated from the puzzle and itself, as often as both states are
+    together. With no updates, one cycle and one step on top of that, it is an ordinary network that is applied once.
     """
 
     kind: Literal["recursive"] = "recursive"
     reads_code: ClassVar[bool] = False
+    version: ClassVar[int] = 2
     cells: PositiveInt = 36
     """Cells of a grid: the samples of a task."""
     width: PositiveInt = 64
@@ -197,8 +228,8 @@ class Recursive(Model):
     """Hidden units of the MLPs, as a multiple of the units (times 2/3, as they are gated)."""
     mixing: Mixing = "attention"
     """How cells see each other: by attention with rotary positions, or by an MLP over positions."""
-    updates: PositiveInt = 3
-    """Updates of the latent state before each update of the answer."""
+    updates: NonNegativeInt = 3
+    """Updates of the latent state before each update of the answer; 0 only without a latent state."""
     cycles: PositiveInt = 2
     """Cycles in a step."""
     steps: PositiveInt = 8
@@ -207,6 +238,13 @@ class Recursive(Model):
     """Where a step has a gradient: in its last cycle, or only in the last update of latent state and answer (one-step gradient)."""
     networks: int = Field(default=1, ge=1, le=2)
     """Two: a hierarchy of separate networks for the latent state and the answer, each with half of the layers."""
+    states: int = Field(default=2, ge=1, le=2)
+    """Two: a latent state and the answer. One: the answer alone."""
+    quiet_start: bool = True
+    """Whether blocks change nothing at first: their last matrices start at zero. With random ones, as in the released code, states
+    are noise at first, and small networks took several times as many steps to learn anything."""
+    identifiers: bool = False
+    """Whether the code of a task (its puzzle identifier) is embedded and added to every cell. Otherwise the code is not used."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> Recursive:
@@ -214,6 +252,10 @@ class Recursive(Model):
             raise ValueError(f"width={self.width} must be a multiple of twice the heads={self.heads}")
         if self.layers % self.networks:
             raise ValueError(f"layers={self.layers} cannot be divided among networks={self.networks}")
+        if self.states == 2 and not self.updates:
+            raise ValueError("updates=0 needs states=1: a latent state that is never updated is of no use")
+        if self.states == 1 and self.networks == 2:
+            raise ValueError("networks=2 needs states=2: the second network is for the latent state")
         return self
 
     def reuse(self) -> int:
@@ -239,12 +281,14 @@ class Recursive(Model):
 
     def draw(self, code_size: int, input_size: int, output_size: int, key: Array) -> RecursiveNetwork:
         by_embedding, by_answer, by_latent, by_readout, *by_block = jax.random.split(key, 4 + self.layers)
-        shape = self.cells, self.width, self.heads, self.mlp_ratio, self.mixing
+        shape = self.cells, self.width, self.heads, self.mlp_ratio, self.mixing, self.quiet_start
         blocks = tuple(GridBlock.draw(*shape, own) for own in by_block)
         half = self.layers // self.networks
         normal = jax.random.normal
         return RecursiveNetwork(
             embedding=normal(by_embedding, (input_size, self.width)),
+            # Zero at first, as in the released code.
+            identifiers=jnp.zeros((code_size, self.width)) if self.identifiers else None,
             blocks=blocks[:half],
             answer_blocks=blocks[half:] or None,
             start=State(normal(by_answer, (self.width,)), normal(by_latent, (self.width,))),
@@ -255,4 +299,5 @@ class Recursive(Model):
             cycles=self.cycles,
             steps=self.steps,
             gradient=self.gradient,
+            states=self.states,
         )

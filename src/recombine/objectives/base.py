@@ -41,6 +41,8 @@ class Objective(Component, abc.ABC):
 
     serves: ClassVar[TargetKind]
     """The kind of targets that this objective is for."""
+    one_step_at_a_time: ClassVar[bool] = False
+    """Whether a model with outer steps is trained one step at a time, so that memory does not grow with their number."""
 
     def check(self, code_size: int, input_size: int) -> None:
         """Raise BadInput if codes and inputs of these lengths do not fit. Cheap: nothing is drawn."""

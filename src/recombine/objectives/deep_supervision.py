@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import equinox as eqx
 import jax
@@ -34,6 +34,8 @@ class Carried(eqx.Module):
     """Whether a new puzzle takes the slot in the next step."""
     average: Network
     """The exponential moving average of the network."""
+    codes: Codes | None
+    """The identifiers of the puzzles, for networks that embed them."""
 
 
 class DeepSupervision(Classification):
@@ -44,6 +46,7 @@ class DeepSupervision(Classification):
     """
 
     kind: Literal["deep-supervision"] = "deep-supervision"  # type: ignore[assignment]
+    one_step_at_a_time: ClassVar[bool] = True
     most: PositiveInt = 8
     """The most steps that a puzzle gets."""
     explore: float = Field(default=0.1, ge=0, le=1)
@@ -79,21 +82,22 @@ class DeepSupervision(Classification):
         # The average must not share its arrays with the network: a step gives both away.
         average = jax.tree.map(lambda leaf: jnp.array(leaf) if eqx.is_array(leaf) else leaf, network)
         state = jax.tree.map(jnp.array, network.initial(*batch.inputs.shape[:2]))
-        return Carried(batch, state, none, none, jnp.ones(tasks, bool), average)
+        codes = None if network.identifiers is None else jnp.zeros((tasks, len(network.identifiers)))
+        return Carried(batch, state, none, none, jnp.ones(tasks, bool), average, codes)
 
     def trained_network(self, state: TrainState) -> Network:
         return state.carried.average if self.average else state.network
 
     def cost(self, network: Network, codes: Codes, batch: Batch, key: Array) -> Float[Array, ""]:
         """The cost of a first step."""
-        return self._supervised(network, batch, as_recursive(network).initial(*batch.inputs.shape[:2]))[0]
+        return self._supervised(network, batch, as_recursive(network).initial(*batch.inputs.shape[:2]), codes)[0]
 
     def _supervised(
-        self, network: Network, batch: Batch, state: State
+        self, network: Network, batch: Batch, state: State, codes: Codes | None
     ) -> tuple[Float[Array, ""], tuple[Float[Array, ""], State, Float[Array, " task"]]]:
         """The cost of one step; the loss of the cells, the state after the step and the halting logits."""
         network = as_recursive(network)
-        after = network.step(network.embed(batch.inputs), state)
+        after = network.step(network.embed(batch.inputs, codes), state)
         logits = network.logits(after).astype(batch.targets.dtype)
         halting = network.halting(after).astype(batch.targets.dtype)
         loss = self.loss(logits, batch)
@@ -122,6 +126,7 @@ class DeepSupervision(Classification):
 
         by_chance, by_number = jax.random.split(key)
         batch = jax.tree.map(renewed, batch, carried.batch)
+        own_codes = None if carried.codes is None else renewed(codes, carried.codes)
         before = jax.tree.map(renewed, network.initial(*batch.inputs.shape[:2]), carried.state)
         explored = jax.random.bernoulli(by_chance, self.explore, fresh.shape)
         random = jax.random.randint(by_number, fresh.shape, 2, max(self.most, 2) + 1)
@@ -132,7 +137,7 @@ class DeepSupervision(Classification):
 
         def cost_of(weights: Network) -> tuple[Array, tuple[Array, State, Array]]:
             cast, own, start = as_precision((eqx.combine(weights, frozen), batch.inputs, before), precision)
-            return self._supervised(cast, eqx.tree_at(lambda batch: batch.inputs, batch, own), start)
+            return self._supervised(cast, eqx.tree_at(lambda batch: batch.inputs, batch, own), start, own_codes)
 
         (_, (loss, after, halting)), gradient = eqx.filter_value_and_grad(cost_of, has_aux=True)(trainable)
         updates, optimiser_state = optimiser.update(gradient, state.optimiser, trainable)
@@ -146,7 +151,7 @@ class DeepSupervision(Classification):
         stops = (halting > 0) & (self.halting > 0)
         halted = (stops & (taken >= least)) | (taken >= self.most)
         in_full = jax.tree.map(lambda leaf: leaf.astype(FLOAT32), after)
-        next_carried = Carried(batch, in_full, taken, least, halted, average)
+        next_carried = Carried(batch, in_full, taken, least, halted, average, own_codes)
         return TrainState(updated.advanced(done), optimiser_state, state.step + 1, next_carried), loss
 
 

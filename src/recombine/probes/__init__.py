@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from recombine.probes.categories import Categories as Categories
     from recombine.probes.certificate import CertificateOfSupport as CertificateOfSupport
     from recombine.probes.cipher_answers import CipherAnswers as CipherAnswers
-    from recombine.probes.compute import Compute as Compute
     from recombine.probes.concepts import Concepts as Concepts
     from recombine.probes.conjunctions import Conjunctions as Conjunctions
     from recombine.probes.constraint_rates import ConstraintRates as ConstraintRates
@@ -36,6 +35,9 @@ if TYPE_CHECKING:
     from recombine.probes.refit import Refit as Refit
     from recombine.probes.representation import Representation as Representation
     from recombine.probes.ridge import RidgePath as RidgePath, mean_r2 as mean_r2
+    from recombine.probes.routes.compute import Compute as Compute
+    from recombine.probes.routes.outer_steps import OuterSteps as OuterSteps
+    from recombine.probes.routes.wrong_identifier import WrongIdentifier as WrongIdentifier
     from recombine.probes.scan_certificate import ScanCertificateMeasurement as ScanCertificateMeasurement
     from recombine.probes.scan_commands import ScanCommands as ScanCommands
     from recombine.probes.scores import Scores as Scores

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Int
-from pydantic import Field, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveInt
 
 from recombine.errors import BadInput
 from recombine.spaces import InstanceSpace, Space
@@ -28,7 +28,7 @@ class LeadingInstances(SupportKind):
     """The share of blocks that are leading."""
     block: PositiveInt = 4
     """The number of instances in a block."""
-    reserve: PositiveInt = 64
+    reserve: NonNegativeInt = 64
     """The number of leading blocks that are held out, but at most a fifth of them."""
 
     def obstacle(self, space: Space) -> BadInput | None:

@@ -142,17 +142,22 @@ def does_not_fit(config: RunConfig, need: MemoryNeed | None, free: int | None) -
         return NotEnoughMemory(f"{what}.", fix=f"{fewer}, or {smaller}")
     # Intermediate values grow with the examples in memory at once: of a step, or of an evaluation.
     share = MARGIN * free / need.working
-    step = config.recipe.tasks * config.recipe.samples
+    # The gradient keeps the states of all outer steps, unless these are trained one at a time.
+    steps = 1 if config.objective.one_step_at_a_time else getattr(config.model, "steps", 1)
+    step = config.recipe.tasks * config.recipe.samples * steps
     samples = config.family.validation_samples
     evaluation = 2 * config.validation_tasks * samples
     most = share * max(step, evaluation)
     advice = []
+    fewer_steps = int(most * steps / step) if step > most and steps > 1 else 0
     if step > most:
-        advice.append((f"recipe.tasks={int(most / config.recipe.samples)}", config.recipe.tasks))
+        advice.append((f"recipe.tasks={int(most / config.recipe.samples / steps)}", config.recipe.tasks))
     if evaluation > most:
         advice.append((f"validation_tasks={int(most / 2 / samples)}", config.validation_tasks))
     words = " and ".join(f"{setting} (now {now})" for setting, now in advice)
-    fits = not any(setting.endswith("=0") for setting, _ in advice)
+    if fewer_steps:
+        words = f"model.steps={fewer_steps} (now {steps}) or {words}"
+    fits = bool(words) and not any(setting.endswith("=0") for setting, _ in advice)
     needed = need.arguments + need.working
     return NotEnoughMemory(
         f"{what}: its steps take about {format_bytes(need.working)} beside {format_bytes(need.arguments)} of weights and lists, "

@@ -40,7 +40,8 @@ def shown() -> list[tuple[int, str, list[str], list[str]]]:
 
 def parts(prompt: list[str]) -> tuple[list[tuple[list[str], list[str]]], list[str]]:
     """The study examples of a prompt, each a command and its colours, and the query."""
-    *study, query = " ".join(prompt).split(" | ")
+    *study, query = " ".join(prompt).removesuffix(" ?").split(" | ")
+    assert prompt[-1] == "?"
     examples = [example.split() for example in study]
     return [([w for w in e if w in WORDS], [w for w in e if w in COLOURS]) for e in examples], query.split()
 

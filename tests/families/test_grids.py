@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import jax
@@ -47,7 +48,7 @@ def written() -> Any:
 
 def examples(prompt: list[str]) -> list[tuple[str, ...]]:
     """The study examples of a prompt: colour, animal, column and row of each."""
-    return [tuple(prompt[start : start + 4]) for start in range(0, len(prompt) - 2, 4)]
+    return [tuple(prompt[start : start + 4]) for start in range(0, len(prompt) - 3, 4)]
 
 
 def test_it_conforms() -> None:
@@ -59,7 +60,7 @@ def test_the_shown_cells_determine_the_others(written: Any, context: str) -> Non
     for (_, query), (prompt, answer) in written(context).items():
         shown = examples(prompt)
         assert len(shown) == len(set(shown)) == 9
-        colour, animal = prompt[-2:]
+        colour, animal = prompt[-3:-1]
         column = {example[2] for example in shown if example[0] == colour}
         row = {example[3] for example in shown if example[1] == animal}
         assert [column, row] == [{answer[0]}, {answer[1]}]
@@ -72,8 +73,7 @@ def test_blocked_shows_one_line_after_the_other(written: Any) -> None:
         for prompt, _ in written(name).values():
             shown = examples(prompt)
             changes = [
-                sum(a == b for a, b in zip(one[:2], other[:2], strict=True))
-                for one, other in zip(shown, shown[1:], strict=False)
+                sum(a == b for a, b in zip(one[:2], other[:2], strict=True)) for one, other in itertools.pairwise(shown)
             ]
             # Neighbours in a line share a colour or an animal; only where one line ends and the other begins they may not.
             if name == "blocked":
@@ -92,7 +92,7 @@ def test_rotated_grids_are_not_read_off(written: Any) -> None:
     for (number, query), (prompt, answer) in written("rotated").items():
         places.setdefault(number, []).append(tuple(answer))
         if query.startswith("tested"):
-            colour, animal = prompt[-2:]
+            colour, animal = prompt[-3:-1]
             shown = examples(prompt)
             once = [[e for e in shown if e[place] == word] for place, word in ((0, colour), (1, animal))]
             assert [len(found) for found in once] == [1, 1]
@@ -102,7 +102,7 @@ def test_rotated_grids_are_not_read_off(written: Any) -> None:
 
 def test_a_prompt_alone_shows_the_query_only(written: Any) -> None:
     alone, blocked = written("alone"), written("blocked")
-    assert all(len(prompt) == 2 and prompt == blocked[key][0][-2:] for key, (prompt, _) in alone.items())
+    assert all(len(prompt) == 3 and prompt == blocked[key][0][-3:] for key, (prompt, _) in alone.items())
     assert all(answer == blocked[key][1] for key, (_, answer) in alone.items())
 
 

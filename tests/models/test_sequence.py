@@ -17,6 +17,7 @@ from recombine.models.decoder import Decoder
 from recombine.models.encoder_decoder import EncoderDecoder
 from recombine.models.layers import Attention, KVCache, RotaryEmbedding, matmul
 from recombine.models.sequence import SequenceNetwork
+from recombine.models.syntactic_attention import SyntacticAttention
 from recombine.overrides import validate
 from recombine.training.config import RunConfig
 
@@ -26,6 +27,8 @@ MODELS = [
     EncoderDecoder(width=16, layers=2, heads=2, mlp_ratio=2),
     Decoder(width=16, layers=1, heads=1, mlp_ratio=1, tied_embeddings=False),
 ]
+WINDOWED = EncoderDecoder(width=16, layers=1, heads=2, mlp_ratio=2, window=2)
+SYNTACTIC = SyntacticAttention(width=16, separate=False)
 
 
 @eqx.filter_jit
@@ -66,7 +69,7 @@ def one_by_one(network: SequenceNetwork, code: jax.Array, steps: jax.Array) -> n
     return np.array(said + [PAD] * (LONGEST - len(said)))
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: f"{model.kind} {model.layers}")
+@pytest.mark.parametrize("model", [*MODELS, WINDOWED, SYNTACTIC], ids=lambda model: f"{model.kind} {model.width}")
 @pytest.mark.parametrize("apart", [False, True])
 def test_what_is_said_with_a_cache_is_what_is_said_without(model: Model, apart: bool) -> None:
     network, codes = drawn(model, 3), prompts(1)
@@ -80,7 +83,7 @@ def test_what_is_said_with_a_cache_is_what_is_said_without(model: Model, apart: 
     assert not ((found == PAD) & (np.cumsum(found == END, axis=1) == 0)).any()
 
 
-@pytest.mark.parametrize("model", MODELS[:2], ids=lambda model: model.kind)
+@pytest.mark.parametrize("model", [*MODELS[:2], WINDOWED, SYNTACTIC], ids=lambda model: model.kind)
 def test_pads_of_a_prompt_change_nothing(model: Model) -> None:
     network, shown = drawn(model), jnp.array([BEGIN, 4, 5, 3, 6, 7.0])
     short, long = jnp.array([4.0, 7, 5]), jnp.array([4.0, 7, 5, PAD, PAD])
@@ -227,3 +230,14 @@ def test_answers_of_given_lengths_end_there_and_nowhere_before() -> None:
         ended = int(np.argmax(own == END)) if (own == END).any() else len(own)
         same = min(ended, length - 1)
         np.testing.assert_array_equal(said[:same], own[:same])
+
+
+def test_a_window_adds_the_words_before_each_word() -> None:
+    network, prompt = drawn(WINDOWED), jnp.array([4, 7, 5, 3])
+    own = np.asarray(network.embedding.embed(prompt))
+    near, far = (np.asarray(weight) for weight in network.before)  # type: ignore[attr-defined]
+    wanted = own + np.vstack([np.zeros(16), own[:-1] @ near]) + np.vstack([np.zeros((2, 16)), own[:-2] @ far])
+    np.testing.assert_allclose(network._embed(prompt), wanted, atol=1e-4)  # type: ignore[attr-defined]
+    plain = WINDOWED.replace(window=0).draw(PROMPT, LONGEST, LONGEST * VOCABULARY, jax.random.key(0))
+    with_window = WINDOWED.draw(PROMPT, LONGEST, LONGEST * VOCABULARY, jax.random.key(0))
+    np.testing.assert_array_equal(plain.embedding.vectors, with_window.embedding.vectors)

@@ -8,16 +8,16 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
-from pydantic import PositiveFloat, PositiveInt, field_validator
+from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt, field_validator
 
 from recombine.language.vocabulary import END, PAD
 from recombine.models.base import Edit, Model, Trace, unedited
 from recombine.models.layers import Linear, lecun_normal, matmul, rms_norm
 from recombine.models.sequence import Embedding, RowSteps, SequenceNetwork, flatten
 
-Encoded = tuple[Float[Array, "*row word width"], Float[Array, "*row word width"], Bool[Array, "*row word"]]
-"""The syntax of each word of a prompt, its meaning, and whether it is real."""
-Memory = tuple[Encoded, Float[Array, " width"]]
+Encoded = tuple[Float[Array, "*row entry width"], Float[Array, "*row entry width"], Bool[Array, "*row entry"]]
+"""The syntax of each word of a prompt and of its end, their meaning, and which of them are real."""
+Memory = tuple[Encoded, Float[Array, "*row width"]]
 """The encoded prompt and the state of the decoder."""
 
 
@@ -83,6 +83,7 @@ class BothWays(eqx.Module):
 class SyntacticAttentionNetwork(SequenceNetwork):
     """Recurrent, with one attention head. The decoder sees where it attended, and never which actions it wrote."""
 
+    shrink: float = eqx.field(static=True)
     syntax: Float[Array, "vocabulary width"]
     around: BothWays
     """Reads the words before and those after each word, without the word."""
@@ -140,6 +141,9 @@ class SyntacticAttentionNetwork(SequenceNetwork):
         sites["found"] = edit("found", flatten(found))
         return sites["found"].reshape(found.shape), sites
 
+    def penalty(self) -> Float[Array, ""]:
+        return self.shrink * jnp.sum(self.syntax**2)
+
     def prefill(self, prompt: Int[Array, " word"], steps: Int[Array, " place"]) -> Memory:
         # A batch of one row, so that sites are flat in the same way.
         (encoded, state), _ = self._encode(prompt[None], unedited)
@@ -175,6 +179,8 @@ class SyntacticAttention(Model):
     spread: PositiveFloat = 0.1
     """The standard deviation of the first syntax embeddings. Where it is small, words differ in syntax only as far as training needs
     it: verbs that are used alike stay alike."""
+    shrink: NonNegativeFloat = 0.003
+    """The penalty on the squares of the syntax embeddings, for the same reason."""
     separate: bool = True
     """Whether a word's meaning is independent of the other words. Without, a recurrent network reads meanings in their order: the
     ablation, which has more weights."""
@@ -193,6 +199,7 @@ class SyntacticAttention(Model):
             embedding=Embedding.draw(vocabulary, width, False, by_meaning),
             longest_answer=input_size,
             head_size=width,
+            shrink=self.shrink,
             syntax=self.spread * jax.random.normal(by_syntax, (vocabulary, width)),
             around=BothWays.draw(width, by_around),
             order=BothWays.draw(width, by_order),

@@ -19,6 +19,8 @@ from recombine.spaces import ProductSpace, Space
 
 ALONE = "alone"
 """The context in which the prompt has the query and no study examples: a network can only know the answer by its weights."""
+QUESTION = "?"
+"""The word that ends a prompt."""
 FACTORS = ("context", "block", "episode", "query")
 """The factors of a space of episodes. Block and episode are the two digits of an episode's number."""
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
-from recombine.families.episodes import ALONE, EpisodeFamily, EpisodeTeacher, episode_space
+from recombine.families.episodes import ALONE, QUESTION, EpisodeFamily, EpisodeTeacher, episode_space
 from recombine.families.sequences import SequenceFamily
 from recombine.language.vocabulary import END, PAD, SPECIAL, Vocabulary
 from recombine.spaces import Space
@@ -127,7 +127,7 @@ class GrammarsTeacher(EpisodeTeacher):
         roles, answers = (jnp.asarray(table) for table in tables())
         words, colours, meaning = self.grammar(key)
         command, answer = roles[query], answers[meaning, query]
-        shift = SPECIAL + len(WORDS) + 1
+        shift = SPECIAL + len(WORDS) + 2
         return (
             jnp.where(command < 0, PAD, SPECIAL + words[jnp.maximum(command, 0)]),
             jnp.where(answer < 0, PAD, shift + colours[jnp.maximum(answer, 0)]),
@@ -146,7 +146,7 @@ class GrammarsTeacher(EpisodeTeacher):
         return jnp.concatenate([command[:, :most], answer[:, :colours], between], axis=1).ravel()
 
     def query(self, key: Array, context: Int[Array, ""], query: Int[Array, ""]) -> Int[Array, " word"]:
-        return self._written(key, query)[0]
+        return jnp.append(self._written(key, query)[0], SPECIAL + len(WORDS) + 1)
 
     def reply(self, key: Array, context: Int[Array, ""], query: Int[Array, ""]) -> Int[Array, " token"]:
         answer = jnp.append(self._written(key, query)[1], PAD)
@@ -178,13 +178,13 @@ class Grammars(EpisodeFamily):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        return Vocabulary(words=(*WORDS, SEPARATOR, *COLOURS))
+        return Vocabulary(words=(*WORDS, SEPARATOR, QUESTION, *COLOURS))
 
     @property
     def longest_prompt(self) -> int:
         study = commands()["study"]
         colours = max(REPEATS[-1], max(map(len, PATTERNS)))
-        return len(study) * (max(map(len, study)) + colours + 1) + MOST_WORDS
+        return len(study) * (max(map(len, study)) + colours + 1) + MOST_WORDS + 1
 
     @property
     def longest_answer(self) -> int:

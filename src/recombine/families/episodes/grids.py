@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Int
 from pydantic import Field, field_validator
 
-from recombine.families.episodes import ALONE, EpisodeFamily, EpisodeTeacher, episode_space
+from recombine.families.episodes import ALONE, QUESTION, EpisodeFamily, EpisodeTeacher, episode_space
 from recombine.families.sequences import SequenceFamily
 from recombine.language.vocabulary import END, SPECIAL, Vocabulary
 from recombine.spaces import Space
@@ -72,7 +72,7 @@ class GridsTeacher(EpisodeTeacher):
         return jnp.concatenate([self.features(key, examples), self._position(key, context, examples)], axis=1).ravel()
 
     def query(self, key: Array, context: Int[Array, ""], query: Int[Array, ""]) -> Int[Array, " word"]:
-        return self.features(key, jnp.asarray(np.array(cells(self.side)))[query])
+        return jnp.append(self.features(key, jnp.asarray(np.array(cells(self.side)))[query]), SPECIAL + 4 * self.side)
 
     def reply(self, key: Array, context: Int[Array, ""], query: Int[Array, ""]) -> Int[Array, " token"]:
         position = self._position(key, context, jnp.asarray(np.array(cells(self.side)))[query])
@@ -119,11 +119,11 @@ class Grids(EpisodeFamily):
     @property
     def vocabulary(self) -> Vocabulary:
         kinds = ("colour", "animal", "column", "row")
-        return Vocabulary(words=tuple(f"{kind}{number}" for kind in kinds for number in range(self.side)))
+        return Vocabulary(words=(*(f"{kind}{number}" for kind in kinds for number in range(self.side)), QUESTION))
 
     @property
     def longest_prompt(self) -> int:
-        return 4 * (2 * self.side - 1) + 2
+        return 4 * (2 * self.side - 1) + 3
 
     @property
     def longest_answer(self) -> int:

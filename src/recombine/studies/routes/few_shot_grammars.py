@@ -38,7 +38,7 @@ class FewShotGrammars(Study):
     profiles: ClassVar[dict[str, dict[str, Any]]] = {
         "smoke": {
             "base": sequence_run("grammars", tasks=16, steps=8, eval_every=8, validation_tasks=4),
-            "model": {"kind": "encoder-decoder", "heads": 2, "layers": 1, "width": 16},
+            "model": {"kind": "encoder-decoder", "heads": 2, "layers": 1, "width": 16, "window": 3},
             "numbers": (4, 32),
             "steps_one": 8,
             "tested": 4,
@@ -50,7 +50,7 @@ class FewShotGrammars(Study):
         "workstation": {"replicates": 24, "first_seed": 7300},
         "paper": {
             "base": sequence_run("grammars", tasks=256, steps=50_000, eval_every=2500, validation_tasks=512),
-            "model": {"kind": "encoder-decoder", "width": 128, "layers": 3, "heads": 8},
+            "model": {"kind": "encoder-decoder", "width": 128, "layers": 3, "heads": 8, "window": 3},
             "numbers": (4, 32, 256, 4000),
             "steps_one": 5000,
             "tested": 64,
@@ -64,7 +64,7 @@ class FewShotGrammars(Study):
         sequence_run("grammars", tasks=64, steps=3000, eval_every=500, validation_tasks=128)
     )
     """What all runs share; the arms set support and network."""
-    model: field("models", Model) = EncoderDecoder(width=64)  # type: ignore[valid-type]
+    model: field("models", Model) = EncoderDecoder(width=64, window=3)  # type: ignore[valid-type]
     """The network."""
     numbers: tuple[PositiveInt, ...] = (16, 700)
     """The numbers of training grammars, fewest first."""

@@ -35,7 +35,7 @@ class Metalearning(Study):
     profiles: ClassVar[dict[str, dict[str, Any]]] = {
         "smoke": {
             "base": sequence_run({"kind": "grids", "side": 3}, tasks=16, steps=8, eval_every=8, validation_tasks=4),
-            "model": {"kind": "encoder-decoder", "heads": 2, "layers": 1},
+            "model": {"kind": "encoder-decoder", "heads": 2, "layers": 1, "window": 3},
             "numbers": (4, 32),
             "widths": (8, 16),
             "steps_one": 8,
@@ -61,7 +61,7 @@ class Metalearning(Study):
         sequence_run("grids", tasks=64, steps=1500, eval_every=300, validation_tasks=128)
     )
     """What all runs share; the arms set support and network."""
-    model: field("models", Model) = EncoderDecoder()  # type: ignore[valid-type]
+    model: field("models", Model) = EncoderDecoder(layers=1, window=3)  # type: ignore[valid-type]
     """The network; the arms set its width."""
     numbers: tuple[PositiveInt, ...] = (16, 128, 1300)
     """The numbers of training grids, fewest first."""
@@ -229,6 +229,20 @@ class Metalearning(Study):
             references=chance,
             **limits,
         )
+        yield lines(
+            frame,
+            x="training_flops",
+            x_title="operations of training",
+            log=True,
+            y="score",
+            series="route",
+            labels=list(routes),
+            title="What does a unit of compute buy?",
+            caption="Cells that are not shown against the operations of all training steps, as the compiler counts them. Points of a route "
+            "differ in width.",
+            references=chance,
+            **limits,
+        )
         orders = {"blocked": "blocked", "interleaved": "interleaved", "rotated": "control: rotated"}
         trained = {
             "on blocked": with_contexts(main).query("number == @self.numbers[-1]"),
@@ -236,10 +250,10 @@ class Metalearning(Study):
         }
         frame = pd.concat([own.assign(trained=name) for name, own in trained.items()])
         frame = frame.melt(["replicate", "trained"], list(orders), "context", "accuracy").replace({"context": orders})
-        yield dots_of(frame, chance, limits)
+        yield by_order(frame)
 
 
-def dots_of(frame: pd.DataFrame, chance: Any, limits: dict[str, Any]) -> Any:
+def by_order(frame: pd.DataFrame) -> Any:
     """The accuracy in each context, by what the network was metalearned on."""
     from recombine.figures.study import dots
 

@@ -79,10 +79,9 @@ def points(route: Route, study: Any, tables: Tables) -> pd.DataFrame:
     if route.table is not None:
         runs = runs.merge(route.table(own)[["run", route.column]], on="run")
     axes = [axis for axis in study.design.arms[route.arm].axes if axis in runs and axis not in dict(route.labels)]
-    setting = (
-        runs[axes].astype(str).agg(lambda row: ", ".join(f"{k} {v}" for k, v in row.items()), axis=1) if axes else ""
-    )
-    frame = runs.assign(task=route.task, route=route.name, setting=setting, score=runs[route.column])
+    # A label that other runs do not have makes whole numbers floats.
+    settings = [", ".join(f"{axis} {row[axis]:g}" for axis in axes) for _, row in runs.iterrows()]
+    frame = runs.assign(task=route.task, route=route.name, setting=settings, score=runs[route.column])
     return frame[["task", "route", "setting", "replicate", "training_flops", "score"]]
 
 
@@ -90,7 +89,8 @@ def collected(stores: Sequence[Store], profile: str) -> tuple[pd.DataFrame, list
     """The points of all routes whose runs are recorded, and the routes that are missing."""
     frames, missing = [], []
     for route in ROUTES:
-        study = find("studies", route.study).profile(profile)
+        kind: Any = find("studies", route.study)
+        study = kind.profile(profile)
         found = None
         for store in stores:
             try:

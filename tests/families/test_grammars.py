@@ -53,7 +53,7 @@ def understood(prompt: list[str]) -> str:
     again = next(command[1] for command, _ in examples if len(command) == 2)
     times = {len(result) for command, result in examples if len(command) == 2}
     assert len(times) == 1
-    patterns = set()
+    patterns, joining = set(), ""
     for command, result in examples:
         if len(command) == 3:
             left, joining, right = command

@@ -123,5 +123,7 @@ def test_bad_input() -> None:
         FAMILY.check(ProductSpace(factors={"a": 2, "b": 2}))  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="with the contexts blocked, interleaved, rotated, alone and 9 queries"):
         Grids(side=3).check(SPACE)
+    with pytest.raises(ValidationError, match="names=4 are too few"):
+        Grids(names=4)
     small = RunConfig.model_validate({"family": {"kind": "grids", "side": 3}})
     assert small.space.levels[-1] == 9, "the space follows from the family"  # type: ignore[attr-defined]

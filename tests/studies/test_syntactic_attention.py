@@ -26,7 +26,7 @@ def tables(study: SyntacticAttentionStudy, made: Any, gain: float) -> Any:
 
     def score(labels: dict[str, Any]) -> dict[str, Any]:
         right = 0.97
-        if labels["split"] in GAPS:
+        if labels.get("split", "add-jump") in GAPS:
             right = 0.05 + (gain if labels.get("separate") is True else 0)
         noise = 0.005 * draw.standard_normal(2)
         return {

@@ -17,8 +17,8 @@ from recombine.families.sequences import SequenceFamily
 from recombine.language.vocabulary import END, PAD, SPECIAL, Vocabulary
 from recombine.spaces import Space
 
-WORDS = ("dax", "lug", "wif", "zup", "fep", "blick", "kiki", "tufa")
-COLOURS = ("red", "green", "blue", "yellow", "pink", "black")
+WORDS = tuple(f"{first}{last}" for first in ("da", "lu", "wi", "zu") for last in ("x", "g", "f", "p"))
+COLOURS = ("red", "green", "blue", "yellow", "pink", "black", "white", "brown", "gold", "grey", "lime", "plum")
 SEPARATOR = "|"
 CONTEXTS = ("shown", "other", ALONE)
 
@@ -154,7 +154,7 @@ class GrammarsTeacher(EpisodeTeacher):
 
 
 class Grammars(EpisodeFamily):
-    """Commands of a small grammar, answered by colours, as `dax fep lug` by `green red green`.
+    """Commands of a small grammar, answered by colours, as `dax wig luf` by `green red green`.
 
     An episode is one grammar. Of its six words, four stand for a colour, one repeats the primitive before it (twice or three
     times), and one makes a pattern of what is on its two sides. Words, colours and both meanings are drawn for each grammar.

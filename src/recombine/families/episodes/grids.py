@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from recombine.families.episodes import ALONE, QUESTION, EpisodeFamily, EpisodeTeacher, episode_space
 from recombine.families.sequences import SequenceFamily
@@ -23,10 +23,10 @@ CONTEXTS = ("blocked", "interleaved", "rotated", ALONE)
 
 def cells(side: int) -> tuple[tuple[int, int], ...]:
     """The combinations of a grid. Those of the shown row and the shown column have a zero."""
-    return tuple(itertools.product(range(side), repeat=2))
+    return tuple(itertools.product(range(side), range(side)))
 
 
-def names(side: int) -> tuple[str, ...]:
+def cell_names(side: int) -> tuple[str, ...]:
     """The names of the cells of a grid: `shown 0,3` or `tested 1,3`."""
     return tuple(f"{'tested' if row and column else 'shown'} {row},{column}" for row, column in cells(side))
 
@@ -35,6 +35,7 @@ class GridsTeacher(EpisodeTeacher):
     """The grids of one replicate. Which colour, animal, column and row a number means is drawn for each grid."""
 
     side: int = eqx.field(static=True)
+    names: int = eqx.field(static=True)
     turned: bool = eqx.field(static=True)
 
     def place(self, key: Array, rotated: Array, cell: Int[Array, "*cell 2"]) -> Int[Array, "*cell 2"]:
@@ -43,21 +44,21 @@ class GridsTeacher(EpisodeTeacher):
         if self.turned:
             cell = jnp.where(jax.random.bernoulli(by_turn), cell[..., ::-1], cell)
         one, other = cell[..., 0], cell[..., 1]
-        column = jax.random.permutation(by_column, self.side)[jnp.where(rotated, (one + other) % self.side, one)]
-        row = jax.random.permutation(by_row, self.side)[jnp.where(rotated, (one - other) % self.side, other)]
+        column = jax.random.permutation(by_column, self.names)[jnp.where(rotated, (one + other) % self.side, one)]
+        row = jax.random.permutation(by_row, self.names)[jnp.where(rotated, (one - other) % self.side, other)]
         return jnp.stack([column, row], axis=-1)
 
     def features(self, key: Array, cell: Int[Array, "*cell 2"]) -> Int[Array, "*cell 2"]:
         """The tokens of a cell's colour and animal."""
         by_colour, by_animal = jax.random.split(jax.random.fold_in(key, 1))
-        colour = jax.random.permutation(by_colour, self.side)[cell[..., 0]]
-        animal = jax.random.permutation(by_animal, self.side)[cell[..., 1]]
-        return jnp.stack([SPECIAL + colour, SPECIAL + self.side + animal], axis=-1)
+        colour = jax.random.permutation(by_colour, self.names)[cell[..., 0]]
+        animal = jax.random.permutation(by_animal, self.names)[cell[..., 1]]
+        return jnp.stack([SPECIAL + colour, SPECIAL + self.names + animal], axis=-1)
 
     def _position(self, key: Array, context: Array, cell: Int[Array, "*cell 2"]) -> Int[Array, "*cell 2"]:
         """The tokens of a cell's column and row."""
         place = self.place(key, context == CONTEXTS.index("rotated"), cell)
-        return SPECIAL + 2 * self.side + place + jnp.array([0, self.side])
+        return SPECIAL + 2 * self.names + place + jnp.array([0, self.names])
 
     def study(self, key: Array, context: Int[Array, ""], number: Int[Array, ""]) -> Int[Array, " word"]:
         by_row, by_column, by_first, by_order = jax.random.split(jax.random.fold_in(key, 2), 4)
@@ -72,7 +73,7 @@ class GridsTeacher(EpisodeTeacher):
         return jnp.concatenate([self.features(key, examples), self._position(key, context, examples)], axis=1).ravel()
 
     def query(self, key: Array, context: Int[Array, ""], query: Int[Array, ""]) -> Int[Array, " word"]:
-        return jnp.append(self.features(key, jnp.asarray(np.array(cells(self.side)))[query]), SPECIAL + 4 * self.side)
+        return jnp.append(self.features(key, jnp.asarray(np.array(cells(self.side)))[query]), SPECIAL + 4 * self.names)
 
     def reply(self, key: Array, context: Int[Array, ""], query: Int[Array, ""]) -> Int[Array, " token"]:
         position = self._position(key, context, jnp.asarray(np.array(cells(self.side)))[query])
@@ -96,12 +97,15 @@ class Grids(EpisodeFamily):
     contexts: ClassVar[tuple[str, ...]] = CONTEXTS
     defaults: ClassVar[Mapping[str, Any]] = {
         **SequenceFamily.defaults,
-        "space": episode_space(CONTEXTS, names(5)),
+        "space": episode_space(CONTEXTS, cell_names(5)),
         "support": {"kind": "episodes", "queries": ["tested"], "test_queries": ["tested"]},
         "model": "decoder",
     }
     side: int = Field(default=5, ge=3, le=15)
     """Rows and columns of a grid: an odd number, so that a rotated grid has every cell once."""
+    names: int = Field(default=20, ge=3, le=1000)
+    """Colours, animals, columns and rows to draw the names of a grid from, of each as many as this. With more names than a grid has, an
+    answer is told from the shown names, which is a first step to reading it off."""
     turned: bool = False
     """Whether the grid decides anew which of colour and animal belongs to the column. Otherwise it is always the colour."""
 
@@ -112,14 +116,20 @@ class Grids(EpisodeFamily):
             raise ValueError(f"side={side} must be odd: choose {side - 1} or {side + 1}")
         return side
 
+    @model_validator(mode="after")
+    def _enough_names(self) -> Grids:
+        if self.names < self.side:
+            raise ValueError(f"names={self.names} are too few for a grid with side={self.side}")
+        return self
+
     @property
     def queries(self) -> tuple[str, ...]:
-        return names(self.side)
+        return cell_names(self.side)
 
     @property
     def vocabulary(self) -> Vocabulary:
         kinds = ("colour", "animal", "column", "row")
-        return Vocabulary(words=(*(f"{kind}{number}" for kind in kinds for number in range(self.side)), QUESTION))
+        return Vocabulary(words=(*(f"{kind}{number}" for kind in kinds for number in range(self.names)), QUESTION))
 
     @property
     def longest_prompt(self) -> int:
@@ -131,4 +141,4 @@ class Grids(EpisodeFamily):
 
     def draw(self, space: Space, key: Array) -> GridsTeacher:
         self.check(space)
-        return GridsTeacher(key, tuple(len(values) for _, values in space.factors), self.side, self.turned)  # type: ignore[attr-defined]
+        return GridsTeacher(key, tuple(len(values) for _, values in space.factors), self.side, self.names, self.turned)  # type: ignore[attr-defined]

@@ -34,7 +34,9 @@ class Metalearning(Study):
     kind: Literal["metalearning"] = "metalearning"
     profiles: ClassVar[dict[str, dict[str, Any]]] = {
         "smoke": {
-            "base": sequence_run({"kind": "grids", "side": 3}, tasks=16, steps=8, eval_every=8, validation_tasks=4),
+            "base": sequence_run(
+                {"kind": "grids", "side": 3, "names": 6}, tasks=16, steps=8, eval_every=8, validation_tasks=4
+            ),
             "model": {"kind": "encoder-decoder", "heads": 2, "layers": 1, "window": 3},
             "numbers": (4, 32),
             "widths": (8, 16),

@@ -140,9 +140,9 @@ def figure(frame: pd.DataFrame) -> Any:
 
     means = frame.groupby(["task", "route", "setting"], sort=False)["training_flops"].transform("mean")
     return lines(
-        frame.assign(training_flops=means),
-        x="training_flops",
-        x_title="operations of training",
+        frame.assign(compute=means / 1e9),
+        x="compute",
+        x_title="operations of training, in 10⁹",
         log=True,
         y="score",
         y_title="held-out score",

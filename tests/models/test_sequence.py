@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from recombine.errors import BadInput
 from recombine.language.vocabulary import BEGIN, END, PAD, SPECIAL
 from recombine.models.base import Model
-from recombine.models.decoder import Decoder
+from recombine.models.decoder import Decoder, DecoderNetwork, _preceding
 from recombine.models.encoder_decoder import EncoderDecoder
 from recombine.models.layers import Attention, KVCache, RotaryEmbedding, matmul
 from recombine.models.sequence import SequenceNetwork
@@ -27,7 +27,7 @@ MODELS = [
     EncoderDecoder(width=16, layers=2, heads=2, mlp_ratio=2),
     Decoder(width=16, layers=1, heads=1, mlp_ratio=1, tied_embeddings=False),
 ]
-WINDOWED = EncoderDecoder(width=16, layers=1, heads=2, mlp_ratio=2, window=2)
+WINDOWED = Decoder(width=16, layers=1, heads=2, mlp_ratio=2, window=2)
 SYNTACTIC = SyntacticAttention(width=16, separate=False)
 
 
@@ -233,11 +233,19 @@ def test_answers_of_given_lengths_end_there_and_nowhere_before() -> None:
 
 
 def test_a_window_adds_the_words_before_each_word() -> None:
-    network, prompt = drawn(WINDOWED), jnp.array([4, 7, 5, 3])
-    own = np.asarray(network.embedding.embed(prompt))
-    near, far = (np.asarray(weight) for weight in network.before)  # type: ignore[attr-defined]
-    wanted = own + np.vstack([np.zeros(16), own[:-1] @ near]) + np.vstack([np.zeros((2, 16)), own[:-2] @ far])
-    np.testing.assert_allclose(network._embed(prompt), wanted, atol=1e-4)  # type: ignore[attr-defined]
+    """Pads are skipped: the answer's first token follows the prompt's last word."""
+    network = drawn(WINDOWED)
+    assert isinstance(network, DecoderNetwork)
+    tokens = jnp.array([4, 7, 5, PAD, PAD, BEGIN, 6])
+    preceding = _preceding(tokens, tokens != PAD, 2)
+    real = [(0, PAD, PAD), (1, 4, PAD), (2, 7, 4), (5, 5, 7), (6, BEGIN, 5)]
+    for place, near, far in real:
+        assert preceding[place].tolist() == [near, far]
+    own = {token: np.asarray(network.embedding.embed(jnp.array(token))) for token in (4, 5, 6, 7, BEGIN)}
+    found = np.asarray(network._embed(tokens, preceding))
+    near, far = (np.asarray(weight) for weight in network.before)
+    np.testing.assert_allclose(found[0], own[4], atol=1e-5)
+    np.testing.assert_allclose(found[5], own[BEGIN] + own[5] @ near + own[7] @ far, atol=1e-4)
     plain = WINDOWED.replace(window=0).draw(PROMPT, LONGEST, LONGEST * VOCABULARY, jax.random.key(0))
-    with_window = WINDOWED.draw(PROMPT, LONGEST, LONGEST * VOCABULARY, jax.random.key(0))
-    np.testing.assert_array_equal(plain.embedding.vectors, with_window.embedding.vectors)
+    windowed = WINDOWED.draw(PROMPT, LONGEST, LONGEST * VOCABULARY, jax.random.key(0))
+    np.testing.assert_array_equal(plain.embedding.vectors, windowed.embedding.vectors)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
-from pydantic import NonNegativeInt
 
 from recombine.language.vocabulary import PAD
 from recombine.models.base import Edit, Trace, unedited
-from recombine.models.layers import Block, KVCache, causal, lecun_normal, matmul
+from recombine.models.layers import Block, KVCache, causal
 from recombine.models.sequence import Embedding, RowSteps, SequenceModel, SequenceNetwork, flatten, token_indices
 
 EncodedPrompt = tuple[tuple[KVCache, ...], Bool[Array, "*row word"]]
@@ -28,16 +27,6 @@ class EncoderDecoderNetwork(SequenceNetwork):
 
     encoder: tuple[Block, ...]
     decoder: tuple[Block, ...]
-    before: tuple[Float[Array, "width width"], ...] = ()
-    """What a word of the prompt takes from the embeddings of the words just before it, nearest first."""
-
-    def _embed(self, prompts: Int[Array, "*row word"]) -> Float[Array, "*row word width"]:
-        """The embeddings of a prompt's words, with those just before each."""
-        own = stream = self.embedding.embed(prompts)
-        for distance, weight in enumerate(self.before, start=1):
-            shift = [(0, 0)] * (own.ndim - 2) + [(distance, 0), (0, 0)]
-            stream = stream + matmul(jnp.pad(own, shift)[..., : own.shape[-2], :], weight)
-        return stream
 
     def _encode(
         self, prompts: Int[Array, "*row word"], steps: Int[Array, "*#row place"], edit: Edit
@@ -46,7 +35,7 @@ class EncoderDecoderNetwork(SequenceNetwork):
         positions = self.rotary(token_indices(real), steps)
         # The first pad of an empty prompt is visible, so that attention has something to attend to.
         real = real.at[..., 0].set(True)
-        stream, sites = self._embed(prompts), {}
+        stream, sites = self.embedding.embed(prompts), {}
         for number, block in enumerate(self.encoder, start=1):
             stream, _ = block(stream, positions, real[..., None, :])
             site = f"reader {number}"
@@ -97,10 +86,6 @@ class EncoderDecoder(SequenceModel):
     """An encoder-decoder transformer with `layers` blocks on each side: pre-norm, rotary positions."""
 
     kind: Literal["encoder-decoder"] = "encoder-decoder"
-    later: ClassVar[frozenset[str]] = frozenset({"window"})
-    window: NonNegativeInt = 0
-    """How many words before each word of the prompt its embedding includes (a short convolution). Without, the first attention has to
-    learn which neighbours belong together before the next one can compare examples."""
 
     def draw(self, code_size: int, input_size: int, output_size: int, key: Array) -> EncoderDecoderNetwork:
         by_embedding, *by_block = jax.random.split(key, 1 + 2 * self.layers)
@@ -114,8 +99,4 @@ class EncoderDecoder(SequenceModel):
             head_size=self.width // self.heads,
             encoder=tuple(block(block_key, False) for block_key in by_block[: self.layers]),
             decoder=tuple(block(block_key, True) for block_key in by_block[self.layers :]),
-            before=tuple(
-                lecun_normal(jax.random.fold_in(by_embedding, distance), (self.width, self.width))
-                for distance in range(1, 1 + self.window)
-            ),
         )

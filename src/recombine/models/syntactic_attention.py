@@ -176,7 +176,7 @@ class SyntacticAttention(Model):
     reads_inputs: ClassVar[bool] = False
     width: PositiveInt = 64
     """Units of each stream and of the decoder's state."""
-    spread: PositiveFloat = 0.1
+    spread: PositiveFloat = 0.03
     """The standard deviation of the first syntax embeddings. Where it is small, words differ in syntax only as far as training needs
     it: verbs that are used alike stay alike."""
     shrink: NonNegativeFloat = 0.003

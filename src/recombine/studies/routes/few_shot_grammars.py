@@ -10,7 +10,7 @@ from pydantic import Field, PositiveInt
 from recombine.component import field
 from recombine.design import Arm, Claims, Column, Figures, Study, claim, control, precondition
 from recombine.families.episodes import ALONE
-from recombine.models import EncoderDecoder, Model
+from recombine.models import Decoder, Model
 from recombine.probes import Compute, Scores
 from recombine.studies.routes.episodes import by_kind, with_kinds
 from recombine.studies.shapes import ascending, sequence_run
@@ -38,7 +38,7 @@ class FewShotGrammars(Study):
     profiles: ClassVar[dict[str, dict[str, Any]]] = {
         "smoke": {
             "base": sequence_run("grammars", tasks=16, steps=8, eval_every=8, validation_tasks=4),
-            "model": {"kind": "encoder-decoder", "heads": 2, "layers": 1, "width": 16, "window": 3},
+            "model": {"kind": "decoder", "heads": 2, "layers": 1, "width": 16, "window": 3},
             "numbers": (4, 32),
             "steps_one": 8,
             "tested": 4,
@@ -50,7 +50,7 @@ class FewShotGrammars(Study):
         "workstation": {"replicates": 24, "first_seed": 7300},
         "paper": {
             "base": sequence_run("grammars", tasks=256, steps=50_000, eval_every=2500, validation_tasks=512),
-            "model": {"kind": "encoder-decoder", "width": 128, "layers": 3, "heads": 8, "window": 3},
+            "model": {"kind": "decoder", "width": 128, "layers": 3, "heads": 8, "window": 3},
             "numbers": (4, 32, 256, 4000),
             "steps_one": 5000,
             "tested": 64,
@@ -64,7 +64,7 @@ class FewShotGrammars(Study):
         sequence_run("grammars", tasks=64, steps=3000, eval_every=500, validation_tasks=128)
     )
     """What all runs share; the arms set support and network."""
-    model: field("models", Model) = EncoderDecoder(width=64, window=3)  # type: ignore[valid-type]
+    model: field("models", Model) = Decoder(width=64, window=3)  # type: ignore[valid-type]
     """The network."""
     numbers: tuple[PositiveInt, ...] = (16, 700)
     """The numbers of training grammars, fewest first."""
@@ -185,7 +185,7 @@ class FewShotGrammars(Study):
             "metalearned on short queries": with_kinds(short, "shown"),
             "one grammar, study commands": with_kinds(one),
             "one grammar, all short commands": with_kinds(one_rich),
-            "metalearned, another grammar's examples": with_kinds(main, "other").query("number == @self.numbers[-1]"),
+            "control: another grammar shown": with_kinds(main, "other").query("number == @self.numbers[-1]"),
         }
         yield dots(
             pd.concat([frame.assign(route=name) for name, frame in frames.items()]),

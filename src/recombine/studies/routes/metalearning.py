@@ -10,7 +10,7 @@ from pydantic import Field, PositiveInt
 from recombine.component import field
 from recombine.design import Arm, Claims, Column, Figures, Study, claim, control, precondition
 from recombine.families.episodes import ALONE
-from recombine.models import EncoderDecoder, Model
+from recombine.models import Decoder, Model
 from recombine.probes import Compute, Scores
 from recombine.studies.routes.episodes import by_context, with_contexts
 from recombine.studies.shapes import ascending, sequence_run
@@ -37,7 +37,7 @@ class Metalearning(Study):
             "base": sequence_run(
                 {"kind": "grids", "side": 3, "names": 6}, tasks=16, steps=8, eval_every=8, validation_tasks=4
             ),
-            "model": {"kind": "encoder-decoder", "heads": 2, "layers": 1, "window": 3},
+            "model": {"kind": "decoder", "heads": 2, "layers": 1, "window": 3},
             "numbers": (4, 32),
             "widths": (8, 16),
             "steps_one": 8,
@@ -63,7 +63,7 @@ class Metalearning(Study):
         sequence_run("grids", tasks=64, steps=1500, eval_every=300, validation_tasks=128)
     )
     """What all runs share; the arms set support and network."""
-    model: field("models", Model) = EncoderDecoder(layers=1, window=3)  # type: ignore[valid-type]
+    model: field("models", Model) = Decoder(layers=2, window=3)  # type: ignore[valid-type]
     """The network; the arms set its width."""
     numbers: tuple[PositiveInt, ...] = (16, 128, 1300)
     """The numbers of training grids, fewest first."""
@@ -232,9 +232,9 @@ class Metalearning(Study):
             **limits,
         )
         yield lines(
-            frame,
-            x="training_flops",
-            x_title="operations of training",
+            frame.assign(compute=frame["training_flops"] / 1e9),
+            x="compute",
+            x_title="operations of training, in 10⁹",
             log=True,
             y="score",
             series="route",
@@ -263,6 +263,7 @@ def by_order(frame: pd.DataFrame) -> Any:
     return dots(
         wide,
         category="context",
+        labels=["blocked", "interleaved", "control: rotated"],
         measures={"on blocked": "metalearned on blocked", "on both orders": "metalearned on both orders"},
         name="by_order",
         title="Does the order of the shown cells count?",

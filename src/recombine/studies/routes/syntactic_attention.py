@@ -161,9 +161,9 @@ class SyntacticAttentionStudy(Study):
             **shown,
         )
         yield lines(
-            frame,
-            x="training_flops",
-            x_title="operations of training",
+            frame.assign(compute=frame["training_flops"] / 1e9),
+            x="compute",
+            x_title="operations of training, in 10⁹",
             title="What does a unit of compute buy?",
             caption="The same against the operations of all training steps, as the compiler counts them.",
             **shown,

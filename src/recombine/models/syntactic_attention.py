@@ -179,7 +179,7 @@ class SyntacticAttention(Model):
     spread: PositiveFloat = 0.03
     """The standard deviation of the first syntax embeddings. Where it is small, words differ in syntax only as far as training needs
     it: verbs that are used alike stay alike."""
-    shrink: NonNegativeFloat = 0.003
+    shrink: NonNegativeFloat = 0.01
     """The penalty on the squares of the syntax embeddings, for the same reason."""
     separate: bool = True
     """Whether a word's meaning is independent of the other words. Without, a recurrent network reads meanings in their order: the

@@ -60,7 +60,7 @@ class Metalearning(Study):
     shown = "accuracy_in", "accuracy_held_out", "step_accuracy_held_out", "training_flops"
 
     base: RunConfig = RunConfig.model_validate(
-        sequence_run("grids", tasks=64, steps=1500, eval_every=300, validation_tasks=128)
+        sequence_run("grids", tasks=64, steps=600, eval_every=200, validation_tasks=128)
     )
     """What all runs share; the arms set support and network."""
     model: field("models", Model) = Decoder(layers=2, window=3)  # type: ignore[valid-type]
@@ -86,7 +86,9 @@ class Metalearning(Study):
             return Arm(
                 self.base,
                 model=self.model,
-                support=Episodes(contexts=contexts, tested=self.tested, test_contexts=TESTED, test_queries=CELLS),
+                support=Episodes(
+                    contexts=contexts, queries=CELLS, tested=self.tested, test_contexts=TESTED, test_queries=CELLS
+                ),
                 number=number,
                 width=self.widths[-1],
             )

@@ -28,8 +28,9 @@ def scan_run(tasks: int, steps: int, eval_every: int, validation_tasks: int) -> 
     settings = sequence_run("scan", tasks=tasks, steps=steps, eval_every=eval_every, validation_tasks=validation_tasks)
     recipe = {
         "kind": "paper",
-        "learning_rate": 0.002,
+        "learning_rate": 0.003,
         "weight_decay": 0.0,
+        "falling": True,
         "tasks": tasks,
         "samples": 1,
         "steps": steps,
@@ -66,7 +67,7 @@ class SyntacticAttentionStudy(Study):
     }
     shown = "accuracy_in", "accuracy_held_out", "step_accuracy_held_out", "weights"
 
-    base: RunConfig = RunConfig.model_validate(scan_run(tasks=64, steps=1500, eval_every=500, validation_tasks=32))
+    base: RunConfig = RunConfig.model_validate(scan_run(tasks=64, steps=1000, eval_every=500, validation_tasks=32))
     """What all runs share; the arms set support and network."""
     model: Network = Network()
     """The network; the arms set its width, and whether it is the ablation."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import ClassVar, Literal
 
 import equinox as eqx
@@ -105,7 +106,7 @@ def _preceding(
     if not number:
         return jnp.zeros((*tokens.shape, 0), tokens.dtype)
     if tokens.ndim > 1:
-        return jax.vmap(lambda *row: _preceding(*row, number))(tokens, real)
+        return jax.vmap(functools.partial(_preceding, number=number))(tokens, real)
     rank = jnp.cumsum(real) - real  # How many real tokens are before each.
     packed = jnp.full_like(tokens, PAD).at[jnp.where(real, rank, len(tokens))].set(tokens, mode="drop")
     places = rank[:, None] - 1 - jnp.arange(number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Any
 
@@ -26,6 +27,7 @@ SPACE, FAMILY = RUN.space, RUN.family
 def written() -> Any:
     """Prompts and answers in words of all queries of some grids: `written(context, turned)` maps a grid and a query to both."""
 
+    @functools.cache
     def make(context: str, turned: bool = False) -> dict[tuple[int, str], tuple[list[str], list[str]]]:
         teacher = FAMILY.replace(turned=turned).draw(SPACE, jax.random.key(1))
         keys = [(number, query) for number in range(6) for query in FAMILY.queries]

@@ -67,7 +67,7 @@ class SyntacticAttentionStudy(Study):
     }
     shown = "accuracy_in", "accuracy_held_out", "step_accuracy_held_out", "weights"
 
-    base: RunConfig = RunConfig.model_validate(scan_run(tasks=64, steps=1000, eval_every=500, validation_tasks=32))
+    base: RunConfig = RunConfig.model_validate(scan_run(tasks=64, steps=800, eval_every=400, validation_tasks=32))
     """What all runs share; the arms set support and network."""
     model: Network = Network()
     """The network; the arms set its width, and whether it is the ablation."""

@@ -13,10 +13,11 @@ from pydantic import ValidationError
 from recombine.errors import BadInput
 from recombine.language.vocabulary import BEGIN, END, PAD, SPECIAL
 from recombine.models.base import Model
-from recombine.models.decoder import Decoder
+from recombine.models.decoder import Decoder, DecoderNetwork, _preceding
 from recombine.models.encoder_decoder import EncoderDecoder
 from recombine.models.layers import Attention, KVCache, RotaryEmbedding, matmul
 from recombine.models.sequence import SequenceNetwork
+from recombine.models.syntactic_attention import SyntacticAttention
 from recombine.overrides import validate
 from recombine.training.config import RunConfig
 
@@ -26,6 +27,8 @@ MODELS = [
     EncoderDecoder(width=16, layers=2, heads=2, mlp_ratio=2),
     Decoder(width=16, layers=1, heads=1, mlp_ratio=1, tied_embeddings=False),
 ]
+WINDOWED = Decoder(width=16, layers=1, heads=2, mlp_ratio=2, window=2)
+SYNTACTIC = SyntacticAttention(width=16, separate=False)
 
 
 @eqx.filter_jit
@@ -66,8 +69,10 @@ def one_by_one(network: SequenceNetwork, code: jax.Array, steps: jax.Array) -> n
     return np.array(said + [PAD] * (LONGEST - len(said)))
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: f"{model.kind} {model.layers}")
-@pytest.mark.parametrize("apart", [False, True])
+CACHED = [(model, apart) for apart in (False, True) for model in MODELS] + [(WINDOWED, True), (SYNTACTIC, False)]
+
+
+@pytest.mark.parametrize(("model", "apart"), CACHED)
 def test_what_is_said_with_a_cache_is_what_is_said_without(model: Model, apart: bool) -> None:
     network, codes = drawn(model, 3), prompts(1)
     places = np.arange(PROMPT + LONGEST)
@@ -80,7 +85,7 @@ def test_what_is_said_with_a_cache_is_what_is_said_without(model: Model, apart: 
     assert not ((found == PAD) & (np.cumsum(found == END, axis=1) == 0)).any()
 
 
-@pytest.mark.parametrize("model", MODELS[:2], ids=lambda model: model.kind)
+@pytest.mark.parametrize("model", [*MODELS[:2], SYNTACTIC], ids=lambda model: model.kind)
 def test_pads_of_a_prompt_change_nothing(model: Model) -> None:
     network, shown = drawn(model), jnp.array([BEGIN, 4, 5, 3, 6, 7.0])
     short, long = jnp.array([4.0, 7, 5]), jnp.array([4.0, 7, 5, PAD, PAD])
@@ -227,3 +232,22 @@ def test_answers_of_given_lengths_end_there_and_nowhere_before() -> None:
         ended = int(np.argmax(own == END)) if (own == END).any() else len(own)
         same = min(ended, length - 1)
         np.testing.assert_array_equal(said[:same], own[:same])
+
+
+def test_a_window_adds_the_words_before_each_word() -> None:
+    """Pads are skipped: the answer's first token follows the prompt's last word."""
+    network = drawn(WINDOWED)
+    assert isinstance(network, DecoderNetwork)
+    tokens = jnp.array([4, 7, 5, PAD, PAD, BEGIN, 6])
+    preceding = _preceding(tokens, tokens != PAD, 2)
+    real = [(0, PAD, PAD), (1, 4, PAD), (2, 7, 4), (5, 5, 7), (6, BEGIN, 5)]
+    for place, near, far in real:
+        assert preceding[place].tolist() == [near, far]
+    own = {token: np.asarray(network.embedding.embed(jnp.array(token))) for token in (4, 5, 6, 7, BEGIN)}
+    found = np.asarray(network._embed(tokens, preceding))
+    near, far = (np.asarray(weight) for weight in network.before)
+    np.testing.assert_allclose(found[0], own[4], atol=1e-5)
+    np.testing.assert_allclose(found[5], own[BEGIN] + own[5] @ near + own[7] @ far, atol=1e-4)
+    plain = WINDOWED.replace(window=0).draw(PROMPT, LONGEST, LONGEST * VOCABULARY, jax.random.key(0))
+    windowed = WINDOWED.draw(PROMPT, LONGEST, LONGEST * VOCABULARY, jax.random.key(0))
+    np.testing.assert_array_equal(plain.embedding.vectors, windowed.embedding.vectors)

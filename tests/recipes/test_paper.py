@@ -65,3 +65,10 @@ def test_published_values():
 def test_rate_is_constant():
     schedule = Paper().schedule
     assert [float(schedule(jnp.asarray(done))) for done in (0.0, 0.5, 0.999)] == [1.0, 1.0, 1.0]
+
+
+def test_the_rate_is_constant_unless_it_falls():
+    done = jnp.array([0.0, 0.25, 1.0])
+    assert jax.vmap(Paper().schedule)(done).tolist() == [1, 1, 1]
+    assert jax.vmap(Paper(falling=True).schedule)(done).tolist() == [1, 0.75, 0]
+    assert "falling" not in str(Paper().meaning()), "older runs keep their names"

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from recombine.families.chained.nested import Nested as Nested
     from recombine.families.ciphers import Ciphers as Ciphers
     from recombine.families.classification import ClassificationFamily as ClassificationFamily
+    from recombine.families.episodes.grammars import Grammars as Grammars
+    from recombine.families.episodes.grids import Grids as Grids
     from recombine.families.fill_in import FillIn as FillIn
     from recombine.families.goals import Goals as Goals
     from recombine.families.hyperteacher import Hyperteacher as Hyperteacher

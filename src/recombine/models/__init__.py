@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from recombine.models.sequence import SequenceModel as SequenceModel, SequenceNetwork as SequenceNetwork
     from recombine.models.slot_attention import SlotAttention as SlotAttention
     from recombine.models.slot_autoencoder import SlotAutoencoder as SlotAutoencoder
+    from recombine.models.syntactic_attention import SyntacticAttention as SyntacticAttention
     from recombine.models.transformer import Transformer as Transformer
     from recombine.models.unet import UNet as UNet
     from recombine.models.word_filler import WordFiller as WordFiller

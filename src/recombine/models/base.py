@@ -108,6 +108,8 @@ class Model(Component, abc.ABC):
     """Whether it answers in tokens, one after another (`SequenceNetwork`)."""
     reads_code: ClassVar[bool] = True
     """Whether it uses the code of a task. Models of families whose inputs show the task need not."""
+    reads_inputs: ClassVar[bool] = True
+    """Whether its outputs depend on the inputs. A model that writes an answer without seeing its own tokens need not."""
     reads_tokens: ClassVar[bool] = False
     """Whether its inputs are numbers of tokens."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import jax.numpy as jnp
 import optax
@@ -22,9 +22,13 @@ class Paper(Recipe):
     samples: PositiveInt = 16
     weight_decay: NonNegativeFloat = 3e-3
     """Weight decay of matrices."""
+    falling: bool = False
+    """Whether the learning rate falls linearly to zero, as in `fast`, so that the last steps do not undo what was fitted."""
+
+    later: ClassVar[frozenset[str]] = Recipe.later | {"falling"}
 
     def optimiser(self) -> optax.GradientTransformation:
         return optax.adamw(1.0, weight_decay=self.weight_decay, mask=matrices)
 
     def schedule(self, done: Float[Array, ""]) -> Float[Array, ""]:
-        return jnp.ones_like(done)
+        return 1 - done if self.falling else jnp.ones_like(done)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from recombine.supports.coverage_graph import CoverageGraph as CoverageGraph
     from recombine.supports.covering import Covering as Covering, cover as cover
     from recombine.supports.disconnected import Disconnected as Disconnected
+    from recombine.supports.episodes import Episodes as Episodes
     from recombine.supports.few_objects import FewObjects as FewObjects
     from recombine.supports.gaps import Gaps as Gaps
     from recombine.supports.given import Given as Given

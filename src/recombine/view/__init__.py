@@ -14,3 +14,5 @@ __getattr__, __dir__, __all__ = attach(__name__, __file__)
 
 if TYPE_CHECKING:
     from recombine.view.evidence_document import evidence as evidence, write_evidence_page as write_evidence_page
+    from recombine.view.serve import serve as serve
+    from recombine.view.server import make_app as make_app

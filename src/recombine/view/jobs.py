@@ -40,6 +40,8 @@ class Job:
     """Where standard output goes: one JSON document."""
     began: float = dataclasses.field(default_factory=time.time)
     ended: float | None = None
+    page: Path | None = None
+    """The page that an audit writes."""
     stopped: bool = False
     lines: deque[str] = dataclasses.field(default_factory=lambda: deque(maxlen=LINES))
 

@@ -42,6 +42,8 @@ class Viewer:
         self._lock = threading.RLock()
         self._kept: dict[Hashable, Any] = {}
         self._looked = 0.0
+        self.revision = 0
+        """Raised whenever the index found something new, changed or gone."""
 
     @property
     def has_store(self) -> bool:
@@ -74,7 +76,8 @@ class Viewer:
             index = self.store.index
             now = time.monotonic()
             if now - self._looked >= REFRESH_SECONDS:
-                index.refresh()
+                if index.refresh() or self._looked == 0.0:
+                    self.revision += 1
                 self._looked = time.monotonic()
             return index
 

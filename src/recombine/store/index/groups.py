@@ -1,4 +1,4 @@
-"""Groups of runs: the mean of each number with its 95 % interval."""
+"""Groups of runs: the mean of each number with its 95 % interval over replicates."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 HEADLINES = ("score_in", "score_held_out")
 """The numbers of groups if none are named."""
+
+SEEDS = "seeds."
+"""How the columns begin that make a replicate."""
 
 COUNT = "runs"
 """The column with the number of runs of a group."""
@@ -62,31 +65,28 @@ def grouped(
 
 
 def _aggregated(query: Query, keys: Sequence[str], numbers: Sequence[str], where: str | None) -> pd.DataFrame:
-    own = [query.name(key) for key in keys]
-    asked = ["count(*) AS n"]
-    for number, name in enumerate(numbers):
-        value = f"CAST({query.name(name)} AS DOUBLE)"
-        value = f"CASE WHEN isfinite({value}) THEN {value} END"
-        asked += [f"avg({value}) AS m{number}", f"stddev_samp({value}) AS s{number}", f"count({value}) AS n{number}"]
-        asked += [f"max({value}) - min({value}) AS d{number}"]
+    """Count, mean, spread and range of each number in each group. Runs of one replicate are averaged first."""
     condition = None if where is None else query.condition(where)
     kept = "" if condition is None else f" WHERE (\n{condition}\n)"
-    by = ", ".join(own)
-    order = ", ".join(f"{name} NULLS LAST" for name in own)
-    answer = query.run(
-        lambda runs: f"SELECT {by}, {', '.join(asked)} FROM {runs}{kept} GROUP BY {by} ORDER BY {order}", where
-    )
-    frame = answer.to_pandas()
-    named = dict(zip(own, keys, strict=True)) | {"n": COUNT}
+    own = [query.name(key) for key in keys]
+    seeds = [query.name(name) for name in query.table.column_names if name.startswith(SEEDS)]
+    inner, outer, names = ["count(*) AS n"], ["CAST(sum(n) AS BIGINT)"], [*keys, COUNT]
     for number, name in enumerate(numbers):
-        named |= {
-            f"m{number}": name,
-            f"s{number}": f"{name}_low",
-            f"d{number}": f"{name}_high",
-            f"n{number}": f"{name}_n",
-        }
-    order = [name + ending for name in numbers for ending in ("", "_low", "_high", "_n")]
-    return frame.rename(columns=named)[[*keys, COUNT, *order]]
+        value = f"CAST({query.name(name)} AS DOUBLE)"
+        inner.append(f"avg(CASE WHEN isfinite({value}) THEN {value} END) AS v{number}")
+        v = f"v{number}"
+        outer += [f"avg({v})", f"stddev_samp({v})", f"max({v}) - min({v})", f"count({v})"]
+        names += [name + ending for ending in ("", "_low", "_high", "_n")]
+    by = ", ".join(own)
+    sort = ", ".join(f"{key} NULLS LAST" for key in own)
+    alone = ", ".join(dict.fromkeys([*own, *seeds]))
+
+    def sql(runs: str) -> str:
+        replicates = f"SELECT {alone}, {', '.join(inner)} FROM {runs}{kept} GROUP BY {alone}"
+        return f"SELECT {by}, {', '.join(outer)} FROM ({replicates}) GROUP BY {by} ORDER BY {sort}"
+
+    answer = query.run(sql, where)
+    return answer.rename_columns(names).to_pandas()
 
 
 def _with_interval(frame: pd.DataFrame, name: str) -> None:

@@ -18,7 +18,7 @@ from recombine.store.index import file
 from recombine.store.index.columns import frame_of, joined, table_of, values_of
 from recombine.store.index.groups import grouped
 from recombine.store.index.query import Query, full_name
-from recombine.store.index.stamps import file_names, now, settled, stamp
+from recombine.store.index.stamps import MEASUREMENTS, file_names, now, settled, stamp
 from recombine.store.store import Store, check_marker
 from recombine.store.tags import tags
 
@@ -128,8 +128,9 @@ class Index:
             columns: The columns of the result; by default all. With `group`, the numbers to average; by default
                 `score_in` and `score_held_out`.
             group: Columns whose values make groups. The result then has one row per group: `runs`, and for each number
-                its mean, the ends of the 95 % t interval of the mean over runs (`..._low`, `..._high`; none for a single
-                run) and the number of runs that have it (`..._n`).
+                its mean, the ends of the 95 % t interval of the mean over replicates (`..._low`, `..._high`; none for
+                a single one) and the number of replicates that have it (`..._n`). A replicate is what shares all seeds;
+                its runs in a group are averaged first.
             runs: Only runs among these, by their full names.
             limit: At most this many rows.
             offset: Leave out this many rows before them.
@@ -143,24 +144,104 @@ class Index:
             store.index.frame(where="status = 'complete'", sort=("width", "-score_held_out"), columns=("run", "width"))
             ```
         """
+        if group:
+            table = self._table_now(runs, refresh)
+            if len(table.column_names) < 2:
+                Query(table).check(where)
+                return frame_of(table, table.column_names)
+            found = grouped(table, _tuple(group), None if columns is None else _tuple(columns), where, _tuple(sort))
+            return found.iloc[_part(limit, offset)].reset_index(drop=True)
+        found = self._chosen(where, _tuple(sort), columns, runs, limit, offset, refresh)
+        return frame_of(found, found.column_names)
+
+    def records(
+        self,
+        *,
+        where: str | None = None,
+        sort: Names = (),
+        columns: Names | None = None,
+        runs: Sequence[str] | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        refresh: bool = True,
+    ) -> list[dict[str, Any]]:
+        """The same as `frame` without groups, as plain values: whole numbers stay whole, and what is missing is None.
+
+        Returns:
+            One dictionary per run, which can be written as JSON.
+
+        Example:
+            ```python
+            store.index.records(where="status = 'failed'", columns=("run", "failed_at"))
+            ```
+        """
+        found = self._chosen(where, _tuple(sort), columns, runs, limit, offset, refresh)
+        names = found.column_names
+        values = zip(*(values_of(found, name) for name in names), strict=True)
+        return [dict(zip(names, row, strict=True)) for row in values]
+
+    def held(self, runs: Sequence[str], *, refresh: bool = True) -> dict[str, tuple[str | None, frozenset[str]]]:
+        """What the store has of some runs.
+
+        Args:
+            runs: Full names.
+            refresh: Look first what is new, changed or gone.
+
+        Returns:
+            For each run its status (None: there is no sound run) and the full names of its sound measurements.
+
+        Example:
+            ```python
+            store.index.held(request["runs"])
+            ```
+        """
+        with self._lock:
+            if refresh or self._table is None:
+                self._refresh(no_progress)
+            assert self._table is not None
+            table = self._table
+        if not table.num_rows:
+            return dict.fromkeys(runs, (None, frozenset()))
+        wanted, parsed = set(runs), {text: _measurements(text) for text in set(values_of(table, FILES))}
+        found: dict[str, tuple[str | None, frozenset[str]]] = dict.fromkeys(runs, (None, frozenset()))
+        columns = (values_of(table, name) for name in ("run", "status", FILES, STAMP))
+        for run, status, files, trusted in zip(*columns, strict=True):
+            if run in wanted:
+                names = parsed[files]
+                if trusted is None:  # Perhaps with damaged measurements.
+                    names = frozenset(name for name in names if self.store.measurement(run, name) is not None)
+                found[run] = status, names
+        return found
+
+    def _chosen(
+        self,
+        where: str | None,
+        sort: Sequence[str],
+        columns: Names | None,
+        runs: Sequence[str] | None,
+        limit: int | None,
+        offset: int,
+        refresh: bool,
+    ) -> pa.Table:
+        table = self._table_now(runs, refresh)
+        names = table.column_names
+        query = Query(table)
+        if len(names) < 2:  # Nothing is known of the columns of no runs.
+            query.check(where)
+            return table
+        chosen = names if columns is None else [full_name(names, name) for name in _tuple(columns)]
+        rows = query.rows(where, sort)[_part(limit, offset)]
+        return table.select(list(dict.fromkeys(chosen))).take(pa.array(rows, pa.int64()))
+
+    def _table_now(self, runs: Sequence[str] | None, refresh: bool) -> pa.Table:
         with self._lock:
             if refresh or self._table is None:
                 self._refresh(no_progress)
             table = self._shown
-        names, part = table.column_names, slice(offset, None if limit is None else offset + limit)
-        if not table.num_rows:  # Nothing is known of the columns of no runs.
-            Query(table).check(where)
-            return frame_of(table, names)
-        if runs is not None:
-            wanted = set(runs)
-            table = table.filter(pa.array([run in wanted for run in values_of(table, "run")], pa.bool_()))
-        if group:
-            found = grouped(table, _tuple(group), None if columns is None else _tuple(columns), where, _tuple(sort))
-            return found.iloc[part].reset_index(drop=True)
-        chosen = names if columns is None else [full_name(names, name) for name in _tuple(columns)]
-        rows = Query(table).rows(where, _tuple(sort))[part]
-        chosen = list(dict.fromkeys(chosen))
-        return frame_of(table.select(chosen).take(pa.array(rows, pa.int64())), chosen)
+        if runs is None:
+            return table
+        wanted = set(runs)
+        return table.filter(pa.array([run in wanted for run in values_of(table, "run")], pa.bool_()))
 
     # What is kept
 
@@ -257,6 +338,16 @@ class _Reader(Store):
     def report(self, problem: str) -> None:
         if problem not in self.problems:
             self.problems.append(problem)
+
+
+def _part(limit: int | None, offset: int) -> slice:
+    return slice(offset, None if limit is None else offset + limit)
+
+
+def _measurements(files: str) -> frozenset[str]:
+    """The names of measurements among the files of a run."""
+    names = (name.removeprefix(f"{MEASUREMENTS}/") for name in json.loads(files) if name.startswith(f"{MEASUREMENTS}/"))
+    return frozenset(name.removesuffix(".json") for name in names if name.endswith(".json"))
 
 
 def _tuple(names: Names) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -66,11 +67,8 @@ class Query:
         """The answer to a query, whose function gets the name of the table."""
         columns = {short: searchable(self.table, full) for full, short in self.used.items()}
         columns["r"] = pa.array(range(self.table.num_rows), pa.int64())
-        with duckdb.connect(config=SETTINGS) as connection:
-            connection.execute("SET enable_progress_bar = false")
-            connection.execute("SET lock_configuration = true")
-            connection.register("runs", pa.table(columns))
-            return _explained(lambda: _table(connection.sql(sql("runs"))), where, self)
+        self.connection.register("runs", pa.table(columns))
+        return _explained(lambda: _table(self.connection.sql(sql("runs"))), where, self)
 
     def rows(self, where: str | None, sort: Sequence[str]) -> list[int]:
         """The rows that a filter keeps, in order. Missing values are last, and equal ones are in the table's order.
@@ -84,6 +82,14 @@ class Query:
         kept = "" if condition is None else f" WHERE (\n{condition}\n)"
         answer = self.run(lambda runs: f"SELECT r FROM {runs}{kept} ORDER BY {', '.join([*order, 'r'])}", where)
         return answer.column("r").to_pylist()
+
+    @functools.cached_property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """A database that can reach nothing but the table."""
+        connection = duckdb.connect(config=SETTINGS)
+        connection.execute("SET enable_progress_bar = false")
+        connection.execute("SET lock_configuration = true")
+        return connection
 
     def check(self, where: str | None) -> None:
         """Raise `BadInput` unless a filter is one expression, whatever its columns."""

@@ -10,8 +10,9 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 
-from recombine.errors import BadInput, StoreError
+from recombine.errors import BadInput, RecombineError, StoreError
 from recombine.store.files import NewerFormat
+from recombine.store.index import Index
 from recombine.store.store import Store, check_marker, is_store, load_store
 from recombine.view.jobs import Jobs
 
@@ -19,8 +20,8 @@ log = logging.getLogger(__name__)
 
 MOST_KEPT = 64
 """Answers that are kept because they take long to make: figures, and runs behind replicates."""
-REFRESH_SECONDS = 1.0
-"""The folder is looked at no more often, however many tabs are open."""
+NEW_SECONDS, REFRESH_SECONDS = 1.0, 15.0
+"""How often all runs are looked at, however many tabs are open: when runs came, and for new measurements of old ones."""
 
 
 class Viewer:
@@ -39,11 +40,13 @@ class Viewer:
         self.jobs = Jobs(self.scratch)
         self.warning = ""
         self._store: Store | None = None
-        self._lock = threading.RLock()
+        self._lock, self._index_lock = threading.RLock(), threading.Lock()
         self._kept: dict[Hashable, Any] = {}
-        self._looked = 0.0
+        self._looked, self._names = 0.0, -1
         self.revision = 0
         """Raised whenever the index found something new, changed or gone."""
+        self.reading: tuple[int, int] | None = None
+        """How many runs the index has read and is to read, while it does so."""
 
     @property
     def has_store(self) -> bool:
@@ -70,16 +73,38 @@ class Viewer:
                 self._looked = 0.0
             return self._store
 
-    def index(self) -> Any:
-        """The index of the store, no older than `REFRESH_SECONDS`."""
-        with self._lock:
-            index = self.store.index
-            now = time.monotonic()
-            if now - self._looked >= REFRESH_SECONDS:
-                if index.refresh() or self._looked == 0.0:
+    def index(self) -> Index:
+        """The index of the store as of the last look; the first time, the look itself. `look` is what looks again."""
+        index = self.store.index
+        if self._looked == 0.0:
+            self._look(index)
+        return index
+
+    def look(self, names: int) -> None:
+        """Look again for new runs, beside the requests: when their number changed, and now and then for measurements.
+
+        Args:
+            names: The number of runs in the folder.
+        """
+        index = self.store.index
+        due = time.monotonic() - self._looked >= (NEW_SECONDS if names != self._names else REFRESH_SECONDS)
+        if due and not self._index_lock.locked():
+            self._names = names
+            threading.Thread(target=self._look, args=(index,), daemon=True).start()
+
+    def _look(self, index: Index) -> None:
+        with self._index_lock:
+            if time.monotonic() - self._looked < NEW_SECONDS and self._looked:
+                return  # Another request looked meanwhile.
+            try:
+                if index.refresh(self._reading) or self._looked == 0.0:
                     self.revision += 1
-                self._looked = time.monotonic()
-            return index
+            except (RecombineError, OSError) as error:
+                log.warning("The index cannot be refreshed: %s", error)  # The next request says why.
+            self._looked, self.reading = time.monotonic(), None
+
+    def _reading(self, done: int, total: int | None) -> None:
+        self.reading = (done, total or done) if total else None
 
     def kept(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """The answer to `make`, made once for each key."""

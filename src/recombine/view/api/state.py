@@ -15,6 +15,7 @@ def state(viewer: Viewer) -> dict[str, Any]:
     if there:
         store = viewer.store
         names = set(store.names())
+        viewer.look(len(names))
         training = {path.stem for path in store.checkpoints.glob("*.safetensors")}
         document |= {
             "runs": len(names),
@@ -22,6 +23,8 @@ def state(viewer: Viewer) -> dict[str, Any]:
             "studies": len(list((store.path / "studies").glob("*.json"))),
             "problems": store.problems[-20:],
             "warning": viewer.warning,
+            "reading": viewer.reading,
+            "revision": viewer.revision,
         }
     return document | {"jobs": viewer.jobs.records()}
 

@@ -90,7 +90,8 @@ function status(state) {
   const running = state.jobs.filter((job) => job.state === "running");
   const place = document.getElementById("status");
   const words = state.exists ? `${state.store} \u00B7 ${count(state.runs, "run")}` : `${state.store} \u00B7 no store yet`;
-  place.replaceChildren(running.length ? el("span", { class: "busy" }, `${running[0].title}: running \u00B7 `) : "", words);
+  const reading = state.reading && state.reading[1] > 50 ? `reading ${state.reading[0].toLocaleString("en")} of ${state.reading[1].toLocaleString("en")} new runs \u00B7 ` : "";
+  place.replaceChildren(reading ? el("span", { class: "busy" }, reading) : "", running.length ? el("span", { class: "busy" }, `${running[0].title}: running \u00B7 `) : "", words);
   const problems = state.problems || [];
   banner([state.warning, problems.length ? `${count(problems.length, "problem")} in the store. ${problems[problems.length - 1]}` : ""].filter(Boolean).join(" "));
 }

@@ -20,7 +20,7 @@ function cellOf(name, value) {
  */
 export function makeGrid(options) {
   const node = el("div", { class: "grid", tabindex: 0, role: "region", "aria-label": "Table of runs" });
-  let table = null, columns = [], sort = options.sort || "", current = -1, marked = new Set(), grouped = false;
+  let table = null, waiting = null, columns = [], sort = options.sort || "", current = -1, marked = new Set(), grouped = false;
 
   function column(name) {
     const numeric = options.kinds[name] === "number" || /_(low|high|n)$/.test(name) || name === "runs";
@@ -56,7 +56,7 @@ export function makeGrid(options) {
     const holder = el("div", {});
     node.replaceChildren(holder);
     if (!columns.length) return;
-    let waiting = first;
+    waiting = first;
     table = new TabulatorFull(holder, {
       height: Math.max(320, Math.min(window.innerHeight - 190, 44 + 36 * Math.max(4, first.found))), layout: "fitDataFill", renderVerticalBuffer: 300,
       columns: [...(grouped ? [] : [chooser()]), ...columns.map((name) => ({ ...column(name), field: field(name) }))],
@@ -86,6 +86,7 @@ export function makeGrid(options) {
     if (turn !== reload.turn) return;
     if (String(found.columns) !== String(columns)) return build();
     current = -1;
+    waiting = found;
     await table.setData();
     node.dataset.ready = String(Number(node.dataset.ready || 0) + 1);
   }

@@ -51,10 +51,10 @@ function showPlan(place, plan) {
   });
   place.replaceChildren(
     el("p", {}, el("b", {}, `${plan.count} combinations`), ` cover ${plan.covered.toLocaleString("en")} of ${plan.coverable.toLocaleString("en")} possible ${noun}`,
-      before ? ` (${before.toLocaleString("en")} were covered before)` : "", plan.total > plan.coverable ? `; ${plan.total - plan.coverable} are ruled out by constraints` : "",
+      before ? ` (${before.toLocaleString("en")} were covered before)` : "", plan.total > plan.coverable ? `; constraints rule out ${(plan.total - plan.coverable).toLocaleString("en")}` : "",
       plan.cost !== plan.count ? `, at a cost of ${number(plan.cost)}.` : "."),
     growth.length ? curve(growth, before, plan.coverable, noun) : "",
-    ...plan.notes.map((note) => el("p", { class: "soft small" }, note)),
+    ...plan.notes.filter((note) => !note.startsWith("The constraints rule out")).map((note) => el("p", { class: "soft small" }, note)),
     el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, el("th", { class: "number" }, "#"), plan.factors.map((name) => el("th", {}, name)),
       growth.length ? [el("th", {}, `new ${noun}`), el("th", { class: "number" }, "covered")] : null)), el("tbody", {}, body))),
     plan.rows.length < plan.count ? el("p", { class: "soft" }, `The first ${plan.rows.length} rows are shown.`) : "");

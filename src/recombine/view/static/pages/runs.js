@@ -21,7 +21,7 @@ export async function show(place, { query }) {
     location.hash = link("compare", [], { a, b });
   } }, "Compare two chosen runs");
   const filter = el("input", { type: "text", class: "mono-input", value: state.where, spellcheck: false, "data-search": "",
-    placeholder: "width >= 128 and family = 'scan'", "aria-label": "Filter", list: "columns-known", oninput: debounced(180, () => apply(filter.value)) });
+    placeholder: "width >= 128 and family = 'scan'", "aria-label": "Filter", list: "columns-known", oninput: debounced(120, () => apply(filter.value)) });
   const grid = makeGrid({
     load: async ({ sort, offset, limit }) => {
       problem.replaceChildren();
@@ -96,14 +96,15 @@ export async function show(place, { query }) {
     plotCard, grid.node, el("datalist", { id: "columns-known" }, names.map((name) => el("option", { value: `${name} ` }))));
   grid.start();
   drawPlot();
-  let runs = known.runs;
+  let revision = null;
   return {
     key: (event) => grid.key(event),
     leave: () => grid.close(),
     news: (news) => {
       const open = (news?.requests || []).filter((request) => request.done < request.runs);
       live.replaceChildren(...open.map((request) => progressLine(request)));
-      if (news && news.runs !== runs) { runs = news.runs; grid.refresh(); }
+      if (news && revision !== null && news.revision !== revision) grid.refresh();
+      revision = news ? news.revision : revision;
     },
   };
 }
@@ -119,9 +120,9 @@ function condition(known, name, sign, value) {
 function conditionBuilder(known, add) {
   const varied = known.columns.filter((column) => column.distinct > 0);
   const values = el("datalist", { id: "values-known" });
-  const value = el("input", { type: "text", list: "values-known", "aria-label": "Value", size: 10, onkeydown: (event) => { if (event.key === "Enter") commit(); } });
+  const value = el("input", { type: "text", list: "values-known", "aria-label": "Value", size: 9, placeholder: "value", onkeydown: (event) => { if (event.key === "Enter") commit(); } });
   let name = "", sign = "=";
-  const column = select([["", "Add a condition\u2026"], ...varied.map((each) => each.name)], "", (chosen) => {
+  const column = select([["", "column\u2026"], ...varied.map((each) => each.name)], "", (chosen) => {
     name = chosen;
     values.replaceChildren(...(varied.find((each) => each.name === name)?.values || []).map((each) => el("option", { value: String(each) })));
     value.value = "";
@@ -133,5 +134,5 @@ function conditionBuilder(known, add) {
     add(condition(known, name, sign, value.value));
     value.value = "";
   }
-  return [el("label", {}, "Condition", column), signs, value, el("button", { onclick: commit }, "Add"), values];
+  return el("label", {}, "Add a condition", el("span", { class: "joined" }, column, signs, value, el("button", { onclick: commit }, "Add")), values);
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from recombine.errors import BadInput
@@ -16,8 +17,8 @@ MOST_ROWS = 500
 """Rows of one answer; a page asks for the next ones when they come into view."""
 MOST_POINTS = 2_000
 """Points that a plot draws one by one."""
-FEW = 12
-"""A number with at most this many values makes lines of means; one with more makes points."""
+FAINT = 0.3
+"""The opacity of single replicates."""
 SHOWN_VALUES = 40
 FIRST = ("run", "family", "model")
 SCORES = ("score_in", "score_held_out")
@@ -92,50 +93,44 @@ def groups(viewer: Viewer, by: str, columns: str = "", where: str = "", sort: st
 
 
 def plot(viewer: Viewer, x: str, y: str, by: str = "", where: str = "") -> dict[str, Any]:
-    """A figure of the runs that a filter keeps: means along a number with few values, points otherwise."""
-    wanted = [name for name in (x, y, by) if name]
-    frame = viewer.index().frame(where=where.strip() or None, columns=["run", *wanted], refresh=False)
-    kinds = viewer.index().kinds
-    named = [name for name in frame.columns if name != "run"]
-    x, y, by = (_meant(name, named) for name in (x, y, by))
-    frame = frame.dropna(subset=[x, y]).reset_index(drop=True)
-    if kinds.get(y) != "number":
-        raise BadInput(f"{y!r} is no number.", fix="choose a number for the y axis")
-    if not len(frame):
-        raise BadInput("No run has both values.", fix="choose other axes, or a wider filter")
+    """A figure of the runs that a filter keeps: means with intervals over replicates."""
     from recombine.figures.embed import chart_json
+    from recombine.figures.study import of_runs
 
-    figure = _figure(frame, x, y, by, kinds.get(x) == "number")
+    index = viewer.index()
+    x, y, by = index.column(x), index.column(y), index.column(by) if by else ""
+    seeds = [name for name in index.columns if name.startswith("seeds.")]
+    wanted = list(dict.fromkeys(["run", *seeds, x, y, *([by] if by else [])]))
+    frame = index.frame(where=where.strip() or None, columns=wanted, refresh=False)
+    figure = of_runs(frame, x, y, by=by or None)
     spec = json.loads(chart_json(figure.chart))
-    return {"title": figure.title, "caption": figure.caption, "spec": spec, "runs": len(frame)}
+    thinned = thin(spec, MOST_POINTS)
+    note = f" Of the single replicates, {MOST_POINTS:,} are drawn." if thinned else ""
+    return {"title": figure.title, "caption": figure.caption + note, "spec": spec, "runs": len(frame)}
 
 
-def _figure(frame: pd.DataFrame, x: str, y: str, by: str, numeric: bool) -> Any:
-    from recombine.figures.study import dots, lines, scatter
+def thin(spec: dict[str, Any], most: int) -> bool:
+    """Keep at most so many of the faint points of a chart, evenly spread; whether some were left out.
 
-    frame = frame.assign(replicate=range(len(frame)))
-    title = f"{y} by {x}" + (f" and {by}" if by else "")
-    note = ""
-    if numeric and frame[x].nunique() <= FEW:
-        # Each run is a replicate of its own: means with intervals over runs.
-        return lines(frame, x=x, y=y, title=title, series=by or None, log=_spread(frame[x]))
-    if not numeric:
-        return dots(frame, category=x, measures=y, title=title, columns=None)
-    if len(frame) > MOST_POINTS:
-        note = f"{MOST_POINTS:,} of {len(frame):,} runs are drawn, chosen at random."
-        frame = frame.sample(MOST_POINTS, random_state=0)
-    return scatter(frame, x=x, y=y, title=title, group=by or None, point_name="run", caption=note)
-
-
-def _spread(numbers: pd.Series) -> bool:
-    """Whether numbers are spread over so much that a logarithmic axis shows them better."""
-    return bool(numbers.min() > 0 and numbers.max() / numbers.min() >= 8)
+    Args:
+        spec: A Vega-Lite specification, which is changed.
+        most: The number of points to keep. Means and intervals are layers of their own and stay as they are.
+    """
+    thinned = False
+    for layer in _layers(spec):
+        mark, data = layer.get("mark"), layer.get("data", {})
+        rows = spec.get("datasets", {}).get(data.get("name"), data.get("values"))
+        if isinstance(mark, dict) and mark.get("opacity") == FAINT and isinstance(rows, list) and len(rows) > most:
+            layer["data"] = {"values": [rows[index * len(rows) // most] for index in range(most)]}
+            thinned = True
+    return thinned
 
 
-def _meant(name: str, names: list[str]) -> str:
-    """The full name of a column; the index has checked that there is one."""
-    matches = [full for full in names if full == name or full.endswith(f".{name}")]
-    return matches[0] if matches else name
+def _layers(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield spec
+    for key in ("layer", "concat", "hconcat", "vconcat"):
+        for part in spec.get(key, ()):
+            yield from _layers(part)
 
 
 # Values

@@ -31,6 +31,9 @@ COMMANDS = {
     "sweeps:sweep": "Train and measure every cell of a grid over any settings, with replicates.",
     "sweeps:resume": "Finish the studies and sweeps that were begun in a store.",
     "listing:ls": "List the runs of a store, or the components of a kind with one line each.",
+    "compare:compare": "Compare two runs, two groups of runs, or two stores: settings, scores, combinations.",
+    "plot:plot": "Draw one number of the runs against another: means with 95 % intervals.",
+    "note:note": "Write a note on a run, or show its notes.",
     "listing:show": "Show a study, a run, a component's settings, or (`show config`) all settings of a run.",
     "audit_commands:audit_app": "Audit your own model by a table: does it recombine, which combinations fail, why, what to collect?",
     "audit_images:audit_images": "Audit a text-to-image pipeline: what it fails to compose, and whether its blocks say so.",
@@ -114,7 +117,7 @@ def _run(given: list[str]) -> int:
 
 
 KEPT = {"audit-llm": "Answers are kept.", "audit-images": "Images and answers are kept."}
-NOTHING_KEPT = ("audit", "plan", "ls", "show", "verdicts", "report", "export", "doctor")
+NOTHING_KEPT = ("audit", "plan", "ls", "plot", "compare", "show", "verdicts", "report", "export", "doctor")
 """Commands that read and tell: interrupted, they begin anew."""
 
 

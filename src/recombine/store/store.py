@@ -9,6 +9,7 @@
 <store>/studies/<study>.json            which runs a study used, and the effects of its claims
 <store>/requests/<kind>-<name>.json     a study or a sweep that was requested, with its runs and measurements
 <store>/tags/<tag>.json                 names that people give to runs
+<store>/notes/<run>.json                what people write about a run
 <store>/set-aside/                      damaged files, moved here and never deleted, each with a note of why
 <store>/index.cache                     a table of all runs that may be deleted at any time
 <store>/temporary/                      files and folders being written

@@ -19,6 +19,7 @@ from recombine.store.index.columns import frame_of, joined, table_of, values_of
 from recombine.store.index.groups import grouped
 from recombine.store.index.query import Query, full_name
 from recombine.store.index.stamps import MEASUREMENTS, file_names, now, settled, stamp
+from recombine.store.notes import Note, notes
 from recombine.store.store import Store, check_marker
 from recombine.store.tags import tags
 
@@ -78,7 +79,7 @@ class Index:
         self._path = store.path / file.NAME
         self._table: pa.Table | None = None
         self._shown: pa.Table = table_of([])
-        self._labels: dict[str, list[str]] | None = None
+        self._labels: tuple[dict[str, list[str]], dict[str, list[Note]]] | None = None
         self._lock = threading.RLock()
 
     def __len__(self) -> int:
@@ -93,6 +94,17 @@ class Index:
     def kinds(self) -> dict[str, str]:
 
         return {field.name: _kind(field.type) for field in self._shown.schema}
+
+    def column(self, name: str) -> str:
+        """The full name of a column, as of the last look.
+
+        Args:
+            name: Its name, or the last part of it where that is unique, such as `width`.
+
+        Returns:
+            The full name. None or several that fit raise `BadInput`.
+        """
+        return full_name(self.columns, name)
 
     def refresh(self, step: StepCallback = no_progress) -> Changes:
         """Look what is new, changed or gone. Only new and changed runs are read.
@@ -312,20 +324,21 @@ class Index:
             file.write(self._path, self._table, {"metrics": metrics}, self.store.path / "temporary")
 
     def _show(self, changes: Changes) -> None:
-        """Make the table that is shown: without what is only for the index, with tags."""
+        """Make the table that is shown: without what is only for the index, with tags and notes."""
         assert self._table is not None
-        labels = tags(self.store)
+        labels = tags(self.store), notes(self.store)
         if not changes and labels == self._labels:
             return
         shown = self._table.drop_columns([name for name in (STAMP, FILES) if name in self._table.column_names])
         shown = shown.sort_by("run").combine_chunks()
         owned: dict[str, list[str]] = {}
-        for label, runs in sorted(labels.items()):
+        for label, runs in sorted(labels[0].items()):
             for run in runs:
                 owned.setdefault(run, []).append(label)
-        if owned:
-            texts = [" ".join(owned[run]) if run in owned else None for run in values_of(shown, "run")]
-            shown = _with(shown, "tags", texts)
+        written = {run: "; ".join(note["text"] for note in own) for run, own in labels[1].items()}
+        for name, texts in (("tags", {run: " ".join(own) for run, own in owned.items()}), ("note", written)):
+            if texts and shown.num_rows:
+                shown = _with(shown, name, [texts.get(run) for run in values_of(shown, "run")])
         self._shown, self._labels = shown, labels
 
 

@@ -34,4 +34,7 @@ def view(
         if browser:
             webbrowser.open(link)
 
-    serve(store_path, port=port, evidence=evidence or (), ready=ready)
+    try:
+        serve(store_path, port=port, evidence=evidence or (), ready=ready)
+    except KeyboardInterrupt:
+        say("The viewer has ended.")  # An interrupt is how it ends.

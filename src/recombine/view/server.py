@@ -91,6 +91,7 @@ API: tuple[tuple[str, str, Answer], ...] = (
     ("GET", "/api/runs/{run}", run.record),
     ("GET", "/api/runs/{run}/figures/{figure}", run.figure),
     ("GET", "/api/compare", compare.comparison),
+    ("GET", "/api/sides", compare.sides),
     ("POST", "/api/audits", audit.begin),
     ("GET", "/api/audits/{job}", audit.progress),
     ("POST", "/api/plan", plan.made),

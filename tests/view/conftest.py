@@ -175,3 +175,29 @@ def _decodability(score: float) -> Any:
 def client(serving: Callable[..., Client], study_store: Path) -> Client:
     """A server of the store, with the exported results of the project."""
     return serving(study_store, RESULTS)
+
+
+@pytest.fixture(scope="session")
+def many_runs(study_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of 10,000 runs: copies of one run under other names, with other widths and seeds."""
+    import os
+    import shutil
+
+    from recombine.store import load_store
+    from recombine.store.files import sealed
+    from recombine.training import Seeds
+
+    run = next(load_store(study_store).runs())
+    place = tmp_path_factory.mktemp("many") / "runs"
+    shutil.copytree(study_store, place, ignore=shutil.ignore_patterns("runs", "studies", "requests", "index*"))
+    (place / "runs").mkdir()
+    for number in range(10_000):
+        config = run.config.replace(width=(8, 16, 32, 64, 128)[number % 5])
+        config = config.model_copy(update={"seeds": Seeds.replicate(number)})
+        target = place / "runs" / config.run_id
+        (target / "measurements").mkdir(parents=True)
+        for file in (path for path in run.folder.rglob("*") if path.is_file() and path.name != "manifest.json"):
+            os.link(file, target / file.relative_to(run.folder))
+        manifest = run.manifest | {"run": config.run_id, "config": config.dump()}
+        (target / "manifest.json").write_text(json.dumps(sealed(manifest)))
+    return place

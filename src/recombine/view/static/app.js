@@ -52,7 +52,7 @@ async function show() {
   document.title = `${NAV.find(([page]) => page === where.page)?.[1] || "Run"} \u00B7 recombine`;
   current?.leave?.();
   current = null;
-  const place = el("div", {});
+  const place = el("div", {}, el("p", { class: "soft loading" }, "Loading\u2026"));
   main.replaceChildren(place);
   window.scrollTo(0, 0);
   try {

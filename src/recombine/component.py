@@ -193,7 +193,6 @@ def _module(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-@functools.cache
 _PARSING = threading.Lock()
 """`ast` of Python 3.11 fails when two threads parse at once."""
 

@@ -166,7 +166,10 @@ def test_an_upload_is_described_with_a_guess_of_roles(client):
     }
     assert described["rows"] == 6 and described["head"][0] == ["dog", "red", "0", "0"]
     assert client.refused("POST", "audits", {"table": "../../x", "factors": ["a"], "scores": ["b"]})[0] == 400
-    assert "factor" in client.refused("POST", "audits", {"table": described["table"], "factors": [], "scores": []})[1]["error"]
+    assert (
+        "factor"
+        in client.refused("POST", "audits", {"table": described["table"], "factors": [], "scores": []})[1]["error"]
+    )
 
 
 def test_a_form_has_the_settings_of_the_schema(client):

@@ -174,7 +174,12 @@ def test_a_sweep_started_from_the_page_finishes_and_appears(browser, serving, tm
     tab = Tab(browser, client)
     page = tab.show("start?what=sweep")
     page.locator("[data-setting='recipe.steps']").wait_for()
-    for setting, value in {"space.modules": "6", "space.max_active": "2", "recipe.steps": "2,3", "recipe.tasks": "4"}.items():
+    for setting, value in {
+        "space.modules": "6",
+        "space.max_active": "2",
+        "recipe.steps": "2,3",
+        "recipe.tasks": "4",
+    }.items():
         field = page.locator(f"[data-setting='{setting}']")
         field.fill(value)
         field.press("Tab")
@@ -214,9 +219,9 @@ def test_other_sites_and_a_lost_server_are_told(browser, client):
     assert "needs its link" in stranger.inner_text("h1")
     stranger.goto("data:text/html,<h1>other</h1>")
     answer = stranger.evaluate(
-        "port => fetch(`http://127.0.0.1:${port}/api/state`, {headers: {authorization: 'Bearer %s'}}).then(() => 'read', () => 'refused')"
-        % TOKEN,
-        client.port,
+        "([port, token]) => fetch(`http://127.0.0.1:${port}/api/state`, {headers: {authorization: `Bearer ${token}`}})"
+        ".then(() => 'read', () => 'refused')",
+        [client.port, TOKEN],
     )
     assert answer == "refused"
     stranger.context.close()
@@ -242,7 +247,9 @@ def test_ten_thousand_runs_are_about_as_quick_as_none(browser, serving, many_run
             page.locator("[data-search]").fill("width >= 64")
             page.wait_for_selector(".grid[data-ready='2']")
             times["filter"] = time.perf_counter() - begin
-            assert client.get("runs?where=width%20%3E%3D%2064")["found"] == int(page.locator("[data-shown]").get_attribute("data-shown"))
+            assert client.get("runs?where=width%20%3E%3D%2064")["found"] == int(
+                page.locator("[data-shown]").get_attribute("data-shown")
+            )
         assert tab.errors == []
         tab.page.context.close()
     ratio = {name: round(seconds / times["empty"], 2) for name, seconds in times.items()}

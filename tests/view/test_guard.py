@@ -35,7 +35,9 @@ def test_the_link_becomes_a_cookie_that_scripts_and_other_sites_do_not_see(clien
     assert client.ask("GET", "/?token=wrong", Authorization=None)[0] == 401
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "", "localhost.evil:{port}"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "", "localhost.evil:{port}"]
+)
 def test_another_host_is_refused_even_with_the_token(client, host):
     """DNS rebinding: the name of the attacker's page leads here, and the browser would send along what it has."""
     status, _, body = client.ask("GET", "/api/state", Host=host.format(port=client.port))

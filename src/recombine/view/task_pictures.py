@@ -10,6 +10,7 @@ from recombine.errors import BadInput
 from recombine.families.sequences.graphs import GraphFamily
 from recombine.figures.base import Figure
 from recombine.store.stored_run import StoredRun
+from recombine.supports.regions import Region
 
 IMAGES = 8
 """Images of each region."""
@@ -41,14 +42,15 @@ def _images(run: StoredRun) -> Figure:
 
     setting, space = run.setting, run.config.space
     rows = []
-    for region, words in (("trained", "trained"), ("held_out", "held out")):
+    shown: dict[Region, str] = {"trained": "trained", "held_out": "held out"}
+    for region, words in shown.items():
         for place, row in enumerate(np.asarray(setting.regions.rows(region, IMAGES))[:IMAGES]):
             by_task, by_batch = jax.random.split(jax.random.key(place))
             batch = setting.teacher.batch(setting.teacher.task(row, by_task), by_batch, 1)
             image = {"image": shades(np.asarray(batch.targets)[0]), "kind": region, "right": None}
             rows.append({"row": words, "group": "", "place": place, "name": space.name(row)} | image)
     caption = "One rendered image of each combination: of some that are trained, and of some that are held out."
-    info = image_grid_info(pd.DataFrame(rows), {"trained": "trained", "held_out": "held out"}, caption)
+    info = image_grid_info(pd.DataFrame(rows), {str(region): words for region, words in shown.items()}, caption)
     return Figure("task", "What a task looks like", info.caption, draw_image_grid(info))
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from recombine.errors import BadInput
-from recombine.store.comparison.compare import compare
-from recombine.store.comparison.sides import Side, side
+from recombine.store.comparison import Side, compare, side
 from recombine.store.requests import requests
 from recombine.store.store import Store
 from recombine.store.tags import tags

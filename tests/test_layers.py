@@ -37,6 +37,7 @@ ORDER = (
     "report",
     "design",
     "studies",
+    "view",
     "cli",
     "testing",
 )

@@ -39,6 +39,7 @@ COMMANDS = {
     "audit_images:audit_images": "Audit a text-to-image pipeline: what it fails to compose, and whether its blocks say so.",
     "plan:plan": "Plan which combinations to collect next, in the order in which they help most.",
     "listing:verdicts": "The verdicts of all studies in a store, corrected for their number.",
+    "view:view": "Open the viewer: evidence, runs, comparisons, audits and plans in a browser, live, on this machine only.",
     "results:report": "Write the report of a study or sweep: one HTML file that opens from disk.",
     "results:export": "Write results as small files: verdicts.json, overview.csv, a PNG for each figure; with `all`, also verdicts.md.",
     "store:store_app": "Look after a store: delete, archive, tag and merge runs.",

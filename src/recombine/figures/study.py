@@ -316,12 +316,12 @@ def _long(
     return pd.concat(parts, ignore_index=True), labels or names, dashed
 
 
-def combination_map(combinations: pd.DataFrame, parts: Sequence[str], *, title: str) -> Figure:
+def combination_map(combinations: pd.DataFrame, parts: Sequence[str], *, title: str, score: str = "R²") -> Figure:
     """A map of the combination space: what was trained, what was held out, and the score of each pair of constituents.
 
-    `combinations` is the table of an arm, `parts` are the names of the constituents.
+    `combinations` is the table of an arm, `parts` are the names of the constituents, `score` names what is pooled.
     """
-    info = combination_map_info(combinations, parts)
+    info = combination_map_info(combinations, parts, score)
     return Figure("combination_map", title, info.caption, draw_combination_map(info))
 
 

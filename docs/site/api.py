@@ -30,7 +30,7 @@ def write(out: Path) -> list[Any]:
         Their entries in the navigation.
     """
     out.mkdir(parents=True, exist_ok=True)
-    entries: list[Any] = ["api/index.md"]
+    entries: list[Any] = [{"Packages": "api/index.md"}]
     rows = []
     for init in sorted(PACKAGE.rglob("__init__.py")):
         package = ".".join(init.parent.relative_to(PACKAGE.parent).parts)

@@ -110,7 +110,7 @@ def study_page(folder: Path, study: str, group: str, question: str, records: lis
     for heading, those in parts.items():
         if those:
             lines += [f"## {heading}", "", "| does it hold? | claim | effect [95 % interval] |", "|---|---|---|"]
-            lines += [f"| **{one['answer']}** | {_cell(one['statement'])} | {effect_text(one)} |" for one in those] + [""]
+            lines += [f"| {_answer(one['answer'])} | {_cell(one['statement'])} | {effect_text(one)} |" for one in those] + [""]
     if records:
         anchor = f"{study}-laptop-profile"
         more = f"[Margins, replicates and p-values]({home}verdicts.md#{anchor})"
@@ -139,3 +139,6 @@ def _text(path: Path) -> str:
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
+
+def _answer(words: str) -> str:
+    return f'<span class="answer {words.replace(" ", "-")}">{words}</span>'

@@ -35,6 +35,7 @@ ORDER = (
     "report",
     "design",
     "studies",
+    "view",
     "cli",
     "testing",
 )

@@ -1,0 +1,16 @@
+"""The viewer: pages in a browser that show evidence, runs and comparisons, and audit, plan and start.
+
+`evidence` makes the document that the Evidence page shows, from a store or from a folder of exported results. A static
+site can show the same page from a file. `make_app` is the server, on this machine only; `recombine view` starts it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recombine._lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)
+
+if TYPE_CHECKING:
+    from recombine.view.evidence_document import evidence as evidence, write_evidence_page as write_evidence_page

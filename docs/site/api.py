@@ -10,7 +10,18 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "recombine"
 
-USED_FIRST = ("run", "train", "sweep", "view", "audit", "audit_table", "audit_model", "ask_model", "make_plan", "load_store")
+USED_FIRST = (
+    "run",
+    "train",
+    "sweep",
+    "view",
+    "audit",
+    "audit_table",
+    "audit_model",
+    "ask_model",
+    "make_plan",
+    "load_store",
+)
 
 
 def public_names(init: Path) -> dict[str, str]:
@@ -67,7 +78,9 @@ def _index(rows: list[str]) -> str:
 
 def _page(package: str, summary: str, names: dict[str, str]) -> str:
     lines = [f"# {package}", "", summary, ""]
-    ordered = sorted(names, key=lambda name: (name not in USED_FIRST, USED_FIRST.index(name) if name in USED_FIRST else 0))
+    ordered = sorted(
+        names, key=lambda name: (name not in USED_FIRST, USED_FIRST.index(name) if name in USED_FIRST else 0)
+    )
     for name in ordered if package == "recombine" else names:
         lines += [f"::: {names[name]}.{name}", ""]
     return "\n".join(lines)

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-LOADS = {"script": "src", "img": "src", "iframe": "src", "source": "src", "video": "src", "audio": "src", "embed": "src"}
+LOADS = {
+    "script": "src",
+    "img": "src",
+    "iframe": "src",
+    "source": "src",
+    "video": "src",
+    "audio": "src",
+    "embed": "src",
+}
 """What a browser fetches by itself, and the attribute that names it. Links of the head are looked at separately."""
 
-FETCHED_RELATIONS = {"stylesheet", "icon", "preload", "prefetch", "preconnect", "modulepreload", "manifest", "dns-prefetch"}
+FETCHED_RELATIONS = {
+    "stylesheet",
+    "icon",
+    "preload",
+    "prefetch",
+    "preconnect",
+    "modulepreload",
+    "manifest",
+    "dns-prefetch",
+}
 
 
 class Page(HTMLParser):
@@ -91,6 +109,11 @@ def _broken(target: str, page: Path, read: dict[Path, Page]) -> list[str]:
         return [f"{target} is a folder, which a browser lists when the site is opened from disk"]
     if not path.exists():
         return [f"{target} does not exist"]
+    if address.fragment.startswith("/"):
+        # An address inside the evidence page: its script shows the study of that name.
+        study = json.dumps(unquote(address.fragment).split("/")[1])
+        data = path.with_name("evidence-data.js")
+        return [] if data.exists() and study in data.read_text("utf-8") else [f"{target} is no study of that page"]
     if path in read and unquote(address.fragment) not in read[path].anchors:
         return [f"{target} has no such anchor"]
     return []

@@ -13,6 +13,8 @@ from typing import Any
 
 from recombine.cli.output import effect_text
 from recombine.component import find
+from recombine.view import write_evidence_page
+from recombine.view.evidence_document import entry_id
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -35,22 +37,25 @@ def collect(out: Path) -> dict[str, list[Any]]:
         if inside.name == "note.md" or inside.parts[0] == "site":
             continue
         # The page of a folder is its index.
-        _write(out / inside.with_name("index.md" if inside.name == "README.md" else inside.name), page.read_text("utf-8"))
+        _write(
+            out / inside.with_name("index.md" if inside.name == "README.md" else inside.name), page.read_text("utf-8")
+        )
     for pattern in ASSETS:
         for file in DOCS.rglob(pattern):
             if HERE not in file.parents:
                 _copy(file, out / file.relative_to(DOCS))
-    for file in (*HERE.iterdir(), *(HERE / "vendor").iterdir()):
+    for file in HERE.rglob("*.*"):
         if file.suffix == ".md":
-            _write(out / file.name, _with_parts_of_the_readme(file.read_text("utf-8")))
+            _write(out / file.relative_to(HERE), _with_parts_of_the_readme(file.read_text("utf-8")))
         elif file.suffix in (".css", ".svg", ".js"):
             _copy(file, out / "assets" / file.name)
+    _evidence(out / "results")
     return {"Studies": _studies(out / "results")}
 
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_for_the_site(text), encoding="utf-8")
+    path.write_text(for_the_site(text), encoding="utf-8")
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -58,8 +63,15 @@ def _copy(source: Path, target: Path) -> None:
     shutil.copyfile(source, target)
 
 
-def _for_the_site(text: str) -> str:
-    """The text with links to pages instead of folders, and without comments for the tests."""
+def for_the_site(text: str) -> str:
+    """The text with links to pages instead of folders, and without comments for the tests.
+
+    Args:
+        text: Markdown whose links are those of the repository.
+
+    Returns:
+        Markdown whose links are those of the site.
+    """
     text = re.sub(r"^<!-- (?:tested by|from tutorial|verdicts:).*?-->\n", "", text, flags=re.MULTILINE)
     text = re.sub(r"(\]\([^)#\s]*)README\.md", r"\1index.md", text)
     return re.sub(r"(\]\((?!\w+:)[^)#\s]*/)(\)|#)", r"\1index.md\2", text)
@@ -76,6 +88,25 @@ def _with_parts_of_the_readme(text: str) -> str:
         return found[1].replace("](docs/", "](").strip()
 
     return re.sub(r"<!-- README: (.*?) -->", section, text)
+
+
+def _evidence(out: Path) -> None:
+    """The document, the script and the style sheets of the page `results/evidence.md`."""
+    # The page itself is one of the site. Its frame and style sheet are for a page that stands alone.
+    write_evidence_page(DOCS / "results", out).unlink()
+    (out / "page.css").unlink()
+    theme = out / "theme.css"
+    text = theme.read_text("utf-8")
+    # Colours follow the site's switch, and only inside the component.
+    for there, here in {
+        "color-scheme: light dark;": "",
+        ":root": "#evidence",
+        "@media (prefers-color-scheme: dark)": '[data-md-color-scheme="slate"]',
+    }.items():
+        if there not in text:
+            raise SystemExit(f"The viewer's theme.css has no {there!r} any more: docs/site/pages.py must change too.")
+        text = text.replace(there, here)
+    theme.write_text(text, encoding="utf-8")
 
 
 def _studies(out: Path) -> list[Any]:
@@ -110,11 +141,14 @@ def study_page(folder: Path, study: str, group: str, question: str, records: lis
     for heading, those in parts.items():
         if those:
             lines += [f"## {heading}", "", "| does it hold? | claim | effect [95 % interval] |", "|---|---|---|"]
-            lines += [f"| {_answer(one['answer'])} | {_cell(one['statement'])} | {effect_text(one)} |" for one in those] + [""]
+            lines += [
+                f"| {_answer(one['answer'])} | {_cell(one['statement'])} | {effect_text(one)} |" for one in those
+            ] + [""]
     if records:
         anchor = f"{study}-laptop-profile"
         more = f"[Margins, replicates and p-values]({home}verdicts.md#{anchor})"
-        lines += [f"{more}. [How verdicts are made]({home}../how-verdicts-are-made.md).", ""]
+        evidence = f"[Every claim with its replicates]({home}evidence.html#/{entry_id(study, group)})"
+        lines += [f"{evidence}. {more}. [How verdicts are made]({home}../how-verdicts-are-made.md).", ""]
     elif (folder / "verdicts-earlier-claims.json").exists():
         lines += ["The verdicts of this size are about the claims of an earlier version.", ""]
     if note := _text(folder / "note.md"):

@@ -9,6 +9,7 @@ from typing import Any
 from recombine.audit.cells import Cells
 from recombine.audit.findings import Advice, Audit
 from recombine.audit.wording import counted, large
+from recombine.figures.base import Figure
 from recombine.figures.files import write_whole
 from recombine.figures.wording import cut
 from recombine.plain import plain
@@ -54,6 +55,13 @@ def render_audit(audit: Audit, cells: Cells) -> str:
         direction=_direction(audit),
         methods=_methods(audit, scores),
     )
+
+
+def audit_figures(audit: Audit, cells: Cells) -> list[Figure]:
+    """The figures of the page, in its order. Arguments as for `write_audit`."""
+    audit, cells = visible(audit), visible(cells)
+    parts = [_score(audit, cells, index) for index in range(len(audit.scores))]
+    return [figure for part in parts for section in part["sections"] for figure in section.figures]
 
 
 def _direction(audit: Audit) -> str:

@@ -24,7 +24,7 @@ def blocks(page: Path) -> list[str]:
 def run(page: str, code: list[str]) -> dict[str, Any]:
     names: dict[str, Any] = {"__name__": "page"}
     for block in code:
-        exec(compile(block, page, "exec"), names)
+        exec(compile(block, page, "exec", dont_inherit=True), names)
     return names
 
 

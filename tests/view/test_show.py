@@ -83,7 +83,8 @@ def test_a_notebook_shows_the_thing_with_its_figures_and_writes_nothing(outcome,
     for thing in things(outcome, store, audit):
         shown = view(thing)
         assert shown.path is None and capsys.readouterr() == ("", "")
-        assert thing._repr_html_() in shown._repr_html_()
+        # Up to the first figure: the names inside a drawn one are never the same twice.
+        assert thing._repr_html_().partition("<img")[0] in shown._repr_html_()
     assert view(outcome)._repr_html_().count("data:image/svg+xml") == 1
     assert view(audit)._repr_html_().count("data:image/svg+xml") == len(audit.figures) > 0
     assert outcome.config.run_id in view(store)._repr_html_()

@@ -1,7 +1,8 @@
 """The viewer: pages in a browser that show evidence, runs and comparisons, and audit, plan and start.
 
 `evidence` makes the document that the Evidence page shows, from a store or from a folder of exported results. A static
-site can show the same page from a file. `rc.view(result)` shows one thing: in the cell of a notebook, or as a page. `make_app` is the server, on this machine only; `recombine view` starts it.
+site can show the same page from a file. `make_app` is the server, on this machine only; `recombine view` starts it.
+`rc.view(result)` shows one thing: in the cell of a notebook, or as a page.
 """
 
 from __future__ import annotations

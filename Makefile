@@ -10,7 +10,7 @@ TORCH := $(shell sed -n 's/.*"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
 STORE ?= demo/runs
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-lowest lint format bench torture results replicate docs clean
+.PHONY: help setup demo test test-browser chromium test-slow test-lowest lint format bench torture results replicate docs clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -47,6 +47,7 @@ demo: $(INSTALLED)  ## Train, measure and decide; leaves demo/report.html (under
 	@mkdir -p demo
 	@echo "==> data-scaling, demo profile: does a plain network recombine what it knows?"
 	@$(BIN)/recombine run data-scaling --profile demo --store $(STORE) --report demo/report.html
+	@echo "==> to see the answer, its evidence and the runs behind it in a browser: $(BIN)/recombine view --store $(STORE)"
 
 lint: $(READY)  ## ruff and pyright
 	@echo "==> ruff"
@@ -55,9 +56,20 @@ lint: $(READY)  ## ruff and pyright
 	@echo "==> pyright"
 	@$(BIN)/basedpyright --level error
 
-test: lint  ## Lint, the fast tests, and the build of the wheel (what CI runs)
+# The viewer is tested in a browser. Debian and Ubuntu have it as a package; elsewhere any Chromium will do.
+chromium:
+	@command -v "$${RECOMBINE_CHROMIUM:-chromium}" chromium-browser google-chrome > /dev/null || { \
+		test "$$(id -u)" = 0 && command -v apt-get > /dev/null && echo "==> installing chromium for the tests of the viewer" && \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium > /dev/null; } || { \
+		echo "The tests of the viewer need Chromium: 'sudo apt-get install chromium', or name a browser: RECOMBINE_CHROMIUM=/path/to/chrome make test"; exit 1; }
+
+test-browser: $(READY) chromium  ## The tests of the viewer in headless Chromium
+	@echo "==> the viewer in Chromium"
+	@RECOMBINE_BROWSER_TESTS=1 $(BIN)/python -m pytest -q tests/view
+
+test: lint chromium  ## Lint, the fast tests, and the build of the wheel (what CI runs)
 	@echo "==> fast tests"
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -q
+	@RECOMBINE_BROWSER_TESTS=1 $(BIN)/python -m pytest -n 2 --dist loadfile -q
 
 test-slow: $(READY)  ## The tests that train for longer
 	@echo "==> slow tests"

@@ -106,7 +106,7 @@ def table(path: Path) -> None:
 
 
 def filters(path: Path) -> None:
-    from recombine.audit.reading.query import check_filter
+    from recombine.filters import check_filter
 
     check_filter(path.read_text(encoding="utf-8", errors="replace"))
 

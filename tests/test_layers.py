@@ -39,11 +39,23 @@ ORDER = (
     "cli",
     "testing",
 )
-"""docs/architecture.md says the same in words. `root` is what every room may use: errors, components, overrides,
+"""docs/architecture.md says the same in words. `root` is what every room may use: errors, components, overrides, filters,
 the names of what is being written;
 `testing` is a file of its own, for the tests of other people's components."""
 
-ROOT = {"progress", "_html", "_lazy", "_show", "component", "errors", "interrupts", "overrides", "plain", "writers"}
+ROOT = {
+    "progress",
+    "_html",
+    "_lazy",
+    "_show",
+    "component",
+    "errors",
+    "filters",
+    "interrupts",
+    "overrides",
+    "plain",
+    "writers",
+}
 
 SHARED = {"recombine.models.layers"}
 """Modules that every room may import, because they import no room themselves."""

@@ -20,6 +20,7 @@ import inspect
 import logging
 import pkgutil
 import re
+import threading
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -192,12 +193,17 @@ def _module(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+_PARSING = threading.Lock()
+"""`ast` of Python 3.11 fails when two threads parse at once."""
+
+
 @functools.cache
 def summary(room: str, kind: str) -> str:
     """The first line of a component's documentation, for listings. recombine's own components are not imported."""
     path = _sources(room).get(kind)
     if path:
-        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+        with _PARSING:
+            text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
     else:
         try:
             text = inspect.getdoc(find(room, kind))

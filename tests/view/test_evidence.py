@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-import recombine as rc
 from recombine.errors import BadInput
 from recombine.view import evidence, write_evidence_page
 
@@ -80,27 +80,50 @@ def test_the_page_is_made_of_files_that_need_no_server_and_no_module(tmp_path):
     assert all((page.parent / figure["src"]).is_file() for figure in document["studies"][0]["figures"])
 
 
-@pytest.fixture(scope="module")
-def result(tmp_path_factory):
-    store = tmp_path_factory.mktemp("evidence") / "runs"
-    return rc.run("data-scaling", profile="smoke", store=store, quiet=True)
+def test_the_runs_behind_a_replicate_are_those_of_its_seed(study_store):
+    from recombine.component import find
+    from recombine.store import load_store
 
-
-def test_the_runs_behind_a_replicate_are_those_of_its_seed(result):
-    (study,) = evidence(result.store, figures=False)["studies"]
-    seeds = {run.run_id: run.config.seeds for run in result.store.runs()}
+    store = load_store(study_store)
+    (study,) = evidence(store, figures=False)["studies"]
+    seeds = {run.run_id: run.config.seeds for run in store.runs()}
     claims = {claim["claim"]: claim for claim in study["claims"]}
     groups = claims["rises"]["runs"]
-    assert len(groups) == len(claims["rises"]["values"]) == result.study.replicates
+    design = find("studies", "data-scaling").profile("smoke").design  # pyright: ignore[reportAttributeAccessIssue]
+    assert len(groups) == len(claims["rises"]["values"]) == design.study.replicates
     for group in groups:
         assert len({seeds[run].teacher for run in group}) == 1
-        assert len(group) == len(result.study.design.arms["main"].cells)
+        assert len(group) == len(design.arms["main"].cells)
     assert len({seeds[group[0]].teacher for group in groups}) == len(groups)
     # The control's claims rest on other runs.
-    assert not {run for group in claims["control-stays-at-zero"]["runs"] for run in group} & set(sum(groups, []))
+    main = {run for group in groups for run in group}
+    assert not {run for group in claims["control-stays-at-zero"]["runs"] for run in group} & main
 
 
-def test_a_store_gives_the_verdicts_of_its_study(result):
-    (study,) = evidence(result.store, figures=False)["studies"]
+def test_a_store_gives_the_verdicts_of_its_study(study_store):
+    from recombine.design.run import verdicts_of
+    from recombine.store import load_store
+
+    store = load_store(study_store)
+    (study,) = evidence(study_store, runs=False)["studies"]
     answers = {claim["claim"]: (claim["answer"], claim["effect"]) for claim in study["claims"]}
-    assert answers == {record["claim"]: (record["answer"], record["effect"]) for record in result.records}
+    assert answers == {record["claim"]: (record["answer"], record["effect"]) for record in verdicts_of(store)}
+    assert {figure["name"] for figure in study["figures"]} >= {"score_by_size", "curves"}
+
+
+def test_the_code_of_the_document_runs(tmp_path, monkeypatch):
+    page = (RESULTS.parent / "viewer.md").read_text()
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/results").symlink_to(exported(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    exec(compile(code, "viewer.md", "exec"), {})
+    assert (tmp_path / "site/evidence/evidence.html").is_file()
+
+
+def test_the_document_lists_every_path_of_the_api():
+    from recombine.view.server import API
+
+    page = (RESULTS.parent / "viewer.md").read_text()
+    missing = [path for _, path, _ in API if path.partition("/{")[0] not in page]
+    assert not missing

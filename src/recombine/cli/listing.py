@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from cyclopts import Parameter, validators
 from pydantic import BaseModel
 
 import recombine as rc
-from recombine.cli.options import DEFAULT_STORE, JsonOption, StoreOption
+from recombine.cli.options import DEFAULT_STORE, JsonOption, SortOption, StoreOption, names_in
 from recombine.cli.output import (
     answer,
     asked_rows,
     check_problems,
+    looked,
     margin_text,
     print_asked,
     print_json,
@@ -31,16 +33,32 @@ if TYPE_CHECKING:
 
 
 def ls(
-    what: str = "runs", *, tag: str | None = None, store_path: StoreOption = DEFAULT_STORE, as_json: JsonOption = False
+    what: str = "runs",
+    *,
+    where: str | None = None,
+    sort: SortOption = None,
+    columns: str | None = None,
+    group: str | None = None,
+    tag: str | None = None,
+    limit: Annotated[int | None, Parameter(validator=validators.Number(gte=0))] = None,
+    store_path: StoreOption = DEFAULT_STORE,
+    as_json: JsonOption = False,
 ) -> None:
     """List the runs of a store, or the components of a kind with one line each.
 
     Args:
         what: runs, sweeps, or a kind of component: studies, families, models, ...
+        where: Only runs for which this holds, e.g. "width >= 128 and family = 'scan'".
+        sort: Settings or scores, with commas between; -score_held_out sorts from the largest down.
+        columns: What is shown of each run, with commas between; with --group, the numbers to average.
+        group: One line per value of these settings, with means and 95 % intervals over replicates.
         tag: Only runs with this tag.
+        limit: At most this many lines; by default 200 (all with --json).
     """
-    if tag is not None and what != "runs":
-        raise BadInput("--tag is for runs.", fix="recombine ls --tag NAME")
+    asked = {"--where": where, "--sort": sort, "--columns": columns, "--group": group, "--tag": tag, "--limit": limit}
+    for option, value in asked.items():
+        if value is not None and what != "runs":
+            raise BadInput(f"{option} is for runs.", fix=f"recombine ls {option} ...")
     if what in ROOMS:
         rows = [{"name": kind, "summary": summary(what, kind)} for kind in kinds(what)]
         answer(as_json, rows, table(what, ["name", ""], [tuple(row.values()) for row in rows], left=2))
@@ -49,9 +67,12 @@ def ls(
         raise BadInput(f"There is no list of {what!r}.", fix=did_you_mean(what, ("runs", "sweeps", *ROOMS)))
     store = rc.load_store(store_path)
     if what == "runs":
-        _list_runs(store, tag, as_json)
+        from recombine.cli.runs import Asked, list_runs
+
+        list_runs(store, Asked(where, names_in(sort), names_in(columns), names_in(group), tag, limit), as_json)
         return
-    sweeps = asked_rows(store, "sweep")
+    looked(store, as_json)
+    sweeps = asked_rows(store, "sweep", indexed=True)
     if as_json:
         print_json(sweeps)
     elif sweeps:
@@ -59,53 +80,6 @@ def ls(
     else:
         say(f"No sweep was asked of {store_path}. See `recombine sweep --help`.")
     check_problems(store)
-
-
-def _list_runs(store: rc.Store, tag: str | None, as_json: bool) -> None:
-    from recombine.store.tables import run_records, with_headline
-    from recombine.store.tags import tagged
-
-    chosen = None if tag is None else tagged(store, tag)
-    if as_json:
-        print_json(run_records(store, chosen))
-        check_problems(store)
-        return
-    columns = ["run", "family", "space", "trained on", "model", "steps", "in", "held out"]
-    rows = []
-    for run in store.runs(chosen):
-        scores = with_headline(run.manifest["config"]["family"]["kind"], store.summaries(run.run_id))
-        rows.append(_run_row(run.run_id, run.manifest, scores))
-    title = f"{len(rows)} runs in {store.path}" + ("" if tag is None else f" tagged {tag!r}")
-    say(table(title, columns, rows, left=3))
-    if tag is None:
-        print_asked(asked_rows(store, "sweep"))
-    check_problems(store)
-
-
-def _run_row(run_id: str, manifest: dict[str, Any], scores: dict[str, Any]) -> tuple[Any, ...]:
-    """A run in one line of a terminal."""
-    config = manifest["config"]
-    support = config["support"]
-    trained_on = support["kind"]
-    if support.get("number") or support.get("held_out"):
-        trained_on = str(support.get("number") or f"{1 - support['held_out']:.0%}")
-    failed = manifest["failed_at"]
-    return (
-        run_id[:8],
-        config["family"]["kind"],
-        _numbers(config["space"]),
-        trained_on,
-        f"{config['model']['kind']} {_numbers(config['model'])}",
-        manifest["steps"],
-        scores.get("score_in") if failed is None else "failed",
-        scores.get("score_held_out") if failed is None else f"at step {failed}",
-    )
-
-
-def _numbers(component: dict[str, Any]) -> str:
-    """A component by its numbers: `16,3`; by its kind where it has none."""
-    found = [str(value) for name, value in component.items() if isinstance(value, int) and name != "min_active"]
-    return ",".join(found) or component["kind"]
 
 
 def show(what: str, *, store_path: StoreOption = DEFAULT_STORE, as_json: JsonOption = False) -> None:

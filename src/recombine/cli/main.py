@@ -31,11 +31,15 @@ COMMANDS = {
     "sweeps:sweep": "Train and measure every cell of a grid over any settings, with replicates.",
     "sweeps:resume": "Finish the studies and sweeps that were begun in a store.",
     "listing:ls": "List the runs of a store, or the components of a kind with one line each.",
+    "compare:compare": "Compare two runs, two groups of runs, or two stores: settings, scores, combinations.",
+    "plot:plot": "Draw one number of the runs against another: means with 95 % intervals.",
+    "note:note": "Write a note on a run, or show its notes.",
     "listing:show": "Show a study, a run, a component's settings, or (`show config`) all settings of a run.",
     "audit_commands:audit_app": "Audit your own model by a table: does it recombine, which combinations fail, why, what to collect?",
     "audit_images:audit_images": "Audit a text-to-image pipeline: what it fails to compose, and whether its blocks say so.",
     "plan:plan": "Plan which combinations to collect next, in the order in which they help most.",
     "listing:verdicts": "The verdicts of all studies in a store, corrected for their number.",
+    "view:view": "Open the viewer: evidence, runs, comparisons, audits and plans in a browser, live, on this machine only.",
     "results:report": "Write a study's report: one HTML file that opens from disk.",
     "results:export": "Write results as small files: verdicts.json, overview.csv, a PNG for each figure; with `all`, also verdicts.md.",
     "store:store_app": "Look after a store: delete, archive, tag and merge runs.",
@@ -113,7 +117,7 @@ def _run(given: list[str]) -> int:
 
 
 KEPT = {"audit-llm": "Answers are kept.", "audit-images": "Images and answers are kept."}
-NOTHING_KEPT = ("audit", "plan", "ls", "show", "verdicts", "report", "export", "doctor")
+NOTHING_KEPT = ("audit", "plan", "ls", "plot", "compare", "show", "verdicts", "report", "export", "doctor")
 """Commands that read and tell: interrupted, they begin anew."""
 
 

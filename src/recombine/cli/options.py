@@ -23,6 +23,15 @@ Overrides = Annotated[str, Parameter(help="Settings to change, as name=value; se
 DEFAULT_STORE = Path("runs")
 
 
+SortOption = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
+"""Names with commas between; a name may begin with a minus."""
+
+
+def names_in(text: str | None) -> tuple[str, ...]:
+    """The names in one argument, with commas between."""
+    return () if text is None else split_names([text])
+
+
 def split_names(given: Sequence[str] | None) -> tuple[str, ...]:
     """Names apart by commas, in one argument or several."""
     return tuple(name.strip() for argument in given or () for name in argument.split(",") if name.strip())

@@ -19,6 +19,7 @@ from rich.tree import Tree
 import recombine as rc
 from recombine.errors import BadInput, RecombineError
 from recombine.plain import plain
+from recombine.progress import ProgressBar
 from recombine.store.files import explained, finite, replacing
 
 if TYPE_CHECKING:
@@ -179,13 +180,20 @@ def verdict_table(records: Sequence[dict[str, Any]]) -> Table:
     return made
 
 
-def asked_rows(store: rc.Store, kind: str | None = None) -> list[dict[str, Any]]:
-    """The studies and sweeps that were asked of a store, and how far they are."""
+def looked(store: rc.Store, as_json: bool) -> rc.store.Index:
+    """The index of a store after a look at what is new; reading many new runs shows progress."""
+    with ProgressBar("reading new runs", unit="runs", quiet=as_json) as bar:
+        store.index.refresh(bar.update)
+    return store.index
+
+
+def asked_rows(store: rc.Store, kind: str | None = None, *, indexed: bool = False) -> list[dict[str, Any]]:
+    """The studies and sweeps that were asked of a store, and how far they are; by the index as of its last look, if `indexed`."""
     from recombine.store.requests import requests, standing
 
     rows = []
     for request in requests(store, kind):
-        how = standing(store, request)
+        how = standing(store, request, indexed=indexed)
         row = {"name": request["name"], "kind": request["request"], "cells": len(request.get("cells", ()))}
         rows.append(row | dataclasses.asdict(how) | {"complete": how.complete, "time": request["time"]})
     return rows

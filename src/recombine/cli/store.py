@@ -262,9 +262,9 @@ def merge(*others: Path, store_path: StoreOption = DEFAULT_STORE, as_json: JsonO
             results[str(other)] = merge_into(store, other, bar.update)
     conflicts = [text for result in results.values() for text in result.conflicts]
     merged = {name: dataclasses.asdict(result) for name, result in results.items()}
-    columns = ["", "new runs", "known runs", "measured", "records", "tags", "conflicts"]
+    columns = ["", "new runs", "known runs", "measured", "records", "tags", "notes", "conflicts"]
     rows = [
-        (name, len(new.runs), new.known, new.measurements, len(new.records), new.tags, len(new.conflicts))
+        (name, len(new.runs), new.known, new.measurements, len(new.records), new.tags, new.notes, len(new.conflicts))
         for name, new in results.items()
     ]
     document = {"store": str(store_path), "merged": merged, "conflicts": conflicts}

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from recombine.figures.matrix import draw_matrix as draw_matrix, matrix_info as matrix_info
     from recombine.figures.save import save_figure as save_figure
     from recombine.figures.scatter import draw_scatter as draw_scatter, scatter_info as scatter_info
+    from recombine.figures.study import of_runs as of_runs
     from recombine.figures.verdict_forest import (
         draw_verdict_forest as draw_verdict_forest,
         verdict_forest_info as verdict_forest_info,

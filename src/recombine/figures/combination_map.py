@@ -28,7 +28,7 @@ MOST_ACROSS = 4
 CAPTION = (
     "Each square represents two constituents and all combinations that contain both. Below the diagonal: training "
     "combinations. Above the diagonal: held-out combinations. On the diagonal: all combinations that contain one "
-    "constituent, trained (lower half) and held out (upper half). The colour is the pooled R² of these combinations; "
+    "constituent, trained (lower half) and held out (upper half). The colour is the {score} of these combinations; "
     "negative values are drawn as 0. A cross marks two constituents that never occur together in training: the square "
     "below the diagonal is empty, and the square above it shows the score on the new pair. Each map shows the first "
     "replicate of its size."
@@ -57,14 +57,19 @@ class CombinationMapInfo(NamedTuple):
     group: int
     """Number of constituents per row: 1, unless there are too many to show."""
     caption: str
+    score: str = "R²"
+    """What the colours show."""
 
 
-def combination_map_info(combinations: pd.DataFrame, labels: Sequence[str] | None = None) -> CombinationMapInfo:
+def combination_map_info(
+    combinations: pd.DataFrame, labels: Sequence[str] | None = None, score: str = "R²"
+) -> CombinationMapInfo:
     """Pooled scores of all pairs of constituents, for the first replicate of each training-set size.
 
     Args:
         combinations: The store's table of combinations: one row per run and combination.
         labels: The names of the constituents.
+        score: What is one minus the pooled error over the pooled spread, for the caption and the legend.
 
     Returns:
         The input of `draw_combination_map`.
@@ -91,8 +96,8 @@ def combination_map_info(combinations: pd.DataFrame, labels: Sequence[str] | Non
         f"There are {count} constituents, too many to draw: each row represents up to {group} neighbours, and a cross "
         "marks groups without any pair in training."
     )
-    caption = sentences(CAPTION, many if group > 1 else "")
-    return CombinationMapInfo(tuple(unique_labels(shown)), tuple(panels), every, group, caption)
+    caption = sentences(CAPTION.format(score=f"pooled {score}"), many if group > 1 else "")
+    return CombinationMapInfo(tuple(unique_labels(shown)), tuple(panels), every, group, caption, score)
 
 
 def _panel(frame: pd.DataFrame, number: int, count: int, group: int) -> tuple[Panel, pd.DataFrame]:
@@ -142,14 +147,15 @@ def draw_combination_map(info: CombinationMapInfo) -> ChartType:
     )
     across = max(1, min(MOST_ACROSS, int(MOST_ACROSS * PANEL / (step * len(info.labels)) + 0.01)))
     panels = [
-        _draw_panel(frame[frame["number"] == panel.number], panel, info.labels, step, first=index % across == 0)
+        _draw_panel(frame[frame["number"] == panel.number], panel, info, step, first=index % across == 0)
         for index, panel in enumerate(info.panels)
     ]
     chart = alt.concat(*panels, columns=across, spacing=22)
     return themed(chart, "Scores of pairs of constituents, trained and held out, for each training-set size")
 
 
-def _draw_panel(cells: pd.DataFrame, panel: Panel, labels: tuple[str, ...], step: float, first: bool) -> ChartType:
+def _draw_panel(cells: pd.DataFrame, panel: Panel, info: CombinationMapInfo, step: float, first: bool) -> ChartType:
+    labels, score = info.labels, info.score
     # Short labels are horizontal, longer ones are vertical.
     short = max(len(label) for label in labels) <= 2
     size = min(12, max(step, 12))
@@ -160,10 +166,10 @@ def _draw_panel(cells: pd.DataFrame, panel: Panel, labels: tuple[str, ...], step
     y = alt.Y("down:N", scale=position, title=None, sort=None)
     y = y.axis(labels=first, labelFontSize=size, labelLimit=150, **plain)
     ticks = {"values": [0, 0.25, 0.5, 0.75, 1], "format": ".2~f"}
-    colour = quality_colour("shown:Q", "R² of the combinations", (0, 1), gradientLength=300, **ticks)
+    colour = quality_colour("shown:Q", f"{score} of the combinations", (0, 1), gradientLength=300, **ticks)
     tooltip = [
         *tooltips({"part:N": "combinations", "down:N": "constituent", "across:N": "with"}),
-        *tooltips({"r2:Q": "pooled R²"}, ".3f"),
+        *tooltips({"r2:Q": f"pooled {score}"}, ".3f"),
         *tooltips({"combinations:Q": "number of combinations", "words:N": "together in training"}),
     ]
 
@@ -174,7 +180,10 @@ def _draw_panel(cells: pd.DataFrame, panel: Panel, labels: tuple[str, ...], step
     half = {"filled": True, "opacity": 1, "strokeWidth": 0, "size": (step * (1 - GAP)) ** 2}
     cross = {"shape": CROSS, "filled": False, "opacity": 0.95, "strokeWidth": 1.4, "size": (step * 0.36) ** 2}
     bright = scored & (cells["shown"] > 0.6)
-    lines = [f"above: held out, R² {in_words(panel.r2_held_out)}", f"below: trained, R² {in_words(panel.r2_trained)}"]
+    lines = [
+        f"above: held out, {score} {in_words(panel.r2_held_out)}",
+        f"below: trained, {score} {in_words(panel.r2_trained)}",
+    ]
     title = alt.TitleParams(f"{panel.number} training combinations", subtitle=lines)
     return alt.layer(
         layer(scored & ~diagonal).mark_rect().encode(color=colour),

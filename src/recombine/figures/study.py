@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
+from recombine.errors import BadInput
 from recombine.figures.base import Figure
 from recombine.figures.combination_map import combination_map_info, draw_combination_map
 from recombine.figures.curves import curves_info
@@ -192,6 +193,78 @@ def matrix(
     return Figure(name or f"by_{row}", title, info.caption, draw_matrix(info))
 
 
+MOST_SERIES = 24
+"""The most lines or colours that can be told apart."""
+
+
+def of_runs(frame: pd.DataFrame, x: str, y: str, *, by: str | None = None, title: str = "", **style: Any) -> Figure:
+    """One number of the runs against a setting: means with 95 % intervals over replicates.
+
+    A replicate is what shares all seeds. Several of its runs at one `x` are averaged first.
+
+    Args:
+        frame: One row per run, as `store.index.frame()` gives it.
+        x: The column along the axis. Numbers give lines, anything else gives rows of dots.
+        y: The number.
+        by: The column whose values are lines or colours.
+        title: The question that it answers.
+        **style: What `lines_info` takes besides: `log`, `floor`, `ceiling`, `references`, ...
+
+    Returns:
+        The figure.
+
+    Example:
+        ```python
+        figure = of_runs(store.index.frame(), "support.number", "score_held_out", by="model.width")
+        figure.save("scores.html")
+        ```
+    """
+    if not _numeric(frame[y]):
+        raise BadInput(f"{y!r} holds text, which has no mean.", fix="choose a number, such as score_held_out")
+    seeds = [name for name in frame.columns if name.startswith("seeds.")]
+    frame = frame.assign(replicate=frame[seeds].astype(str).agg(" ".join, axis=1) if seeds else frame["run"])
+    frame = frame[frame[x].notna() & frame[y].notna()]
+    if frame.empty:
+        raise BadInput(f"No run has both {x!r} and {y!r}.", fix="measure the runs first, or choose other columns")
+    if by is not None:
+        frame = frame.assign(**{by: [_level(value) for value in frame[by]]})
+        if len(set(frame[by])) > MOST_SERIES:
+            fix = "keep fewer runs with --where, or choose another setting"
+            raise BadInput(f"{by!r} has {len(set(frame[by]))} values; {MOST_SERIES} can be told apart.", fix=fix)
+    title = title or f"{y} against {x}" + ("" if by is None else f", by {by}")
+    caption = f"{len(frame)} runs." + ("" if by is None else f" Colours are values of {by}.")
+    if _numeric(frame[x]):
+        ordered = by is not None and _numeric(frame[by])
+        along = sorted(set(frame[x].astype(float)))
+        style = {
+            "log": along[0] > 0 and along[-1] >= 8 * along[0],
+            "x_title": x,
+            "y_title": y,
+            "ordered": ordered,
+        } | style
+        return lines(frame, x=x, y=y, series=by, name="runs", title=title, caption=caption, **style)
+    frame = frame.assign(**{x: [_level(value) for value in frame[x]]})
+    measures = {y: y}
+    if by is not None:
+        measures = {
+            f"{by} {level}": str(level) for level in sorted(set(frame[by]), key=lambda level: (str(type(level)), level))
+        }
+        frame = frame.assign(**{f"{by} {level}": frame[y].where(frame[by] == level) for level in set(frame[by])})
+    style.setdefault("x_title", y)
+    return dots(frame, category=x, measures=measures, name="runs", title=title, caption=caption, **style)
+
+
+def _numeric(column: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+
+
+def _level(value: Any) -> Any:
+    """A value that can name a line: lists are texts, and what is missing is called so."""
+    if isinstance(value, list):
+        return str(value)
+    return "none" if value is None or value != value else value
+
+
 def with_columns(frame: pd.DataFrame, *columns: str) -> pd.DataFrame:
     """The frame with all these columns, filled with missing values where it lacks them."""
     return frame.reindex(columns=[*dict.fromkeys([*frame.columns, *columns])])
@@ -227,12 +300,12 @@ def _long(
     return pd.concat(parts, ignore_index=True), labels or names, dashed
 
 
-def combination_map(combinations: pd.DataFrame, parts: Sequence[str], *, title: str) -> Figure:
+def combination_map(combinations: pd.DataFrame, parts: Sequence[str], *, title: str, score: str = "R²") -> Figure:
     """A map of the combination space: what was trained, what was held out, and the score of each pair of constituents.
 
-    `combinations` is the table of an arm, `parts` are the names of the constituents.
+    `combinations` is the table of an arm, `parts` are the names of the constituents, `score` names what is pooled.
     """
-    info = combination_map_info(combinations, parts)
+    info = combination_map_info(combinations, parts, score)
     return Figure("combination_map", title, info.caption, draw_combination_map(info))
 
 

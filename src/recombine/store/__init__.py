@@ -13,6 +13,7 @@ from recombine._lazy import attach
 __getattr__, __dir__, __all__ = attach(__name__, __file__)
 
 if TYPE_CHECKING:
+    from recombine.store.index import Index as Index
     from recombine.store.selection import Selection as Selection
     from recombine.store.store import Store as Store, load_store as load_store
     from recombine.store.stored_run import StoredRun as StoredRun

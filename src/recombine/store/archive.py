@@ -23,6 +23,7 @@ from recombine.errors import BadInput, RecombineError, StoreError
 from recombine.progress import StepCallback, no_progress
 from recombine.store.files import replacing, sealed
 from recombine.store.manifest import FORMAT, MANIFEST
+from recombine.store.notes import FOLDER as NOTES, notes
 from recombine.store.packed import CHUNK, INDEX, UNREADABLE, kind_of, members
 from recombine.store.requests import requests
 from recombine.store.selection import users
@@ -155,7 +156,7 @@ def _whole(store: Store, run_ids: set[str]) -> set[tuple[str, str]]:
 
 
 def _records(store: Store, whole: set[tuple[str, str]], run_ids: set[str]) -> dict[str, bytes]:
-    """The records of these studies and sweeps, and the tags of these runs, as files."""
+    """The records of these studies and sweeps, and the tags and notes of these runs, as files."""
     found = {
         f"requests/{request['request']}-{request['name']}.json": json.dumps(request, indent=1).encode()
         for request in requests(store)
@@ -169,6 +170,9 @@ def _records(store: Store, whole: set[tuple[str, str]], run_ids: set[str]) -> di
         kept = sorted(run_ids.intersection(runs))
         if kept:
             found[f"tags/{name}.json"] = json.dumps(sealed({"tag": name, "runs": kept}), indent=1).encode()
+    for run_id, own in notes(store).items():
+        if run_id in run_ids:
+            found[f"{NOTES}/{run_id}.json"] = json.dumps(sealed({"run": run_id, "notes": own}), indent=1).encode()
     return found
 
 

@@ -1,4 +1,4 @@
-"""Merging other stores and archives: an existing run stays; measurements, records and tags are added."""
+"""Merging other stores and archives: an existing run stays; measurements, records, tags and notes are added."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from recombine.store.files import (
 )
 from recombine.store.manifest import WEIGHTS
 from recombine.store.measurements import names_of
+from recombine.store.notes import add_note, notes
 from recombine.store.packed import unpacked
 from recombine.store.store import Store, check_marker
 from recombine.store.tags import add_tag, tags
@@ -45,6 +46,8 @@ class Merged:
     """New records of studies and sweeps."""
     tags: int = 0
     """Tags given to runs."""
+    notes: int = 0
+    """New notes on runs."""
     conflicts: list[str] = dataclasses.field(default_factory=list)
     """What was not merged, in words."""
     problems: list[str] = dataclasses.field(default_factory=list)
@@ -86,6 +89,9 @@ def _merge(store: Store, other: Store, step: StepCallback) -> Merged:
     held = set(store.names())
     for name, runs in tags(other).items():
         merged.tags += len(add_tag(store, name, [run_id for run_id in runs if run_id in held]))
+    for run_id, own in notes(other).items():
+        if run_id in held:
+            merged.notes += sum(add_note(store, run_id, note["text"], note["time"]) for note in own)
     merged.problems = other.problems
     return merged
 

@@ -32,7 +32,7 @@ ENDINGS = {".zip": "zip", ".tar.gz": "tar", ".tgz": "tar"}
 _PART = r"(?!\.{1,2}(?:/|$))[^/\\:\x00-\x1f]+"
 ALLOWED = re.compile(
     rf"{re.escape(MARKER)}|{re.escape(INDEX)}|runs/[0-9a-f]{{16}}(?:/{_PART}){{1,4}}"
-    r"|(?:studies|requests|tags)/[A-Za-z0-9][A-Za-z0-9._-]*\.json"
+    r"|(?:studies|requests|tags|notes)/[A-Za-z0-9][A-Za-z0-9._-]*\.json"
 )
 """The names of a store's files; no others are unpacked."""
 

@@ -20,7 +20,7 @@ from recombine.store.stored_run import StoredRun
 from recombine.training.checkpoint import read_arrays
 from recombine.writers import abandoned
 
-RECORDS = ("studies", "requests", "tags")
+RECORDS = ("studies", "requests", "tags", "notes")
 """Folders of records, one JSON file each."""
 
 

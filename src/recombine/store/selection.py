@@ -11,6 +11,7 @@ from recombine.errors import BadInput, did_you_mean
 from recombine.overrides import split
 from recombine.progress import StepCallback, no_progress
 from recombine.store.files import explained, sync, temporary_path
+from recombine.store.notes import FOLDER as NOTES, drop_notes
 from recombine.store.requests import Request, requests, runs_with_parents
 from recombine.store.store import Store, is_study
 from recombine.store.tables import settings_of
@@ -131,7 +132,7 @@ def with_ancestors(store: Store, run_ids: Sequence[str]) -> list[str]:
 
 
 def remove(store: Store, run_ids: Sequence[str], step: StepCallback = no_progress) -> list[str]:
-    """Delete runs with their measurements and tags; returns those that existed.
+    """Delete runs with their measurements, tags and notes; returns those that existed.
 
     Each one is moved away in one step and then deleted, so that half a run never exists.
     If the process is killed, the remaining runs are complete, and the next writing command deletes the rest.
@@ -152,4 +153,7 @@ def remove(store: Store, run_ids: Sequence[str], step: StepCallback = no_progres
     for name, held in tags(store).items():
         if not set(held).isdisjoint(removed):
             drop_tag(store, name, removed)
+    for run_id in removed:
+        if (store.path / NOTES / f"{run_id}.json").exists():
+            drop_notes(store, run_id)
     return removed

@@ -9,17 +9,20 @@
 <store>/studies/<study>.json            which runs a study used, and the effects of its claims
 <store>/requests/<kind>-<name>.json     a study or a sweep that was requested, with its runs and measurements
 <store>/tags/<tag>.json                 names that people give to runs
+<store>/notes/<run>.json                what people write about a run
 <store>/set-aside/                      damaged files, moved here and never deleted, each with a note of why
+<store>/index.cache                     a table of all runs that may be deleted at any time
 <store>/temporary/                      files and folders being written
 """
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recombine import _html
 from recombine.errors import BadInput, StoreError, did_you_mean
@@ -29,6 +32,9 @@ from recombine.store.manifest import FORMAT, MANIFEST, read_manifest, write_run,
 from recombine.store.measurements import check_table, names_of, oldest_first, read_measurement, write_measurement
 from recombine.store.stored_run import StoredRun
 from recombine.training import Outcome, RunConfig
+
+if TYPE_CHECKING:
+    from recombine.store.index import Index
 
 MARKER = "recombine.json"
 
@@ -295,6 +301,19 @@ class Store:
             except StoreError as error:
                 self.report(str(error))
         return records
+
+    @functools.cached_property
+    def index(self) -> Index:
+        """The index: all runs as one table that is filtered, grouped and sorted without reading them again.
+
+        Example:
+            ```python
+            store.index.frame(where="width >= 128", sort="-score_held_out", limit=10)
+            ```
+        """
+        from recombine.store.index import Index
+
+        return Index(self)
 
     # Tables. All take names of runs, and most measurements, to restrict them.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,12 +42,27 @@ def flatten(value: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
 
 def run_records(store: Store, run_ids: Names = None, chosen: Chosen = None) -> list[dict[str, Any]]:
     """One flat record per run."""
-    return [
-        {name: run.manifest[name] for name in ENDING}
-        | settings_of(run.manifest)
-        | with_headline(run.manifest["config"]["family"]["kind"], store.summaries(run.run_id, chosen))
-        for run in store.runs(run_ids)
-    ]
+    return [_record(run.manifest, store.measured(run.run_id, chosen)) for run in store.runs(run_ids)]
+
+
+def _record(manifest: dict[str, Any], measured: Iterable[tuple[Path, dict[str, Any]]]) -> dict[str, Any]:
+    summary: dict[str, Any] = {}
+    for _, record in measured:
+        summary |= record["summary"]
+    ending = {name: manifest[name] for name in ENDING}
+    return ending | settings_of(manifest) | with_headline(manifest["config"]["family"]["kind"], summary)
+
+
+def index_records(store: Store, run_ids: Names = None) -> list[dict[str, Any]]:
+    """The records of an index: those of `run_records` with the time of storing and the kinds of measurements."""
+    records = []
+    for run in store.runs(run_ids):
+        measured = store.measured(run.run_id)
+        kinds_of = sorted({record["measurement"]["kind"] for _, record in measured})
+        origin = run.manifest.get("provenance")
+        made = origin.get("time") if isinstance(origin, dict) else None
+        records.append(_record(run.manifest, measured) | {"made": made, "measured": " ".join(kinds_of)})
+    return records
 
 
 def settings_of(manifest: dict[str, Any]) -> dict[str, Any]:
@@ -59,11 +74,16 @@ def settings_of(manifest: dict[str, Any]) -> dict[str, Any]:
 
 def with_headline(family: str, summary: dict[str, Any]) -> dict[str, Any]:
     """Add the family's headline metric as `score_...`, so that tables can mix families."""
-    if family not in kinds("families"):
+    metric = metric_of(family)
+    if metric is None:
         return summary  # The family's package is not installed here.
-    metric = _family(family).metric
     named = {f"score_{place}": f"{metric}_{place}" for place in ("in", "held_out", *STRATA)}
     return {"metric": metric} | {to: summary[name] for to, name in named.items() if name in summary} | summary
+
+
+def metric_of(family: str) -> str | None:
+    """The headline metric of a family; None if its package is not installed here."""
+    return _family(family).metric if family in kinds("families") else None
 
 
 def _family(kind: str) -> type[Family]:

@@ -47,7 +47,7 @@ def add_tag(store: Store, name: str, run_ids: Iterable[str]) -> list[str]:
     if not NAME.fullmatch(name):
         raise BadInput(f"{name!r} cannot be a tag.", fix="use up to 100 letters, digits, dots, dashes and underscores")
     path = store.path / "tags" / f"{name}.json"
-    with _locked(store):
+    with locked(store, "tags"):
         # A damaged record is an error: overwriting it would lose its runs.
         held = read_record(path, "a tag", _sound)["runs"] if path.exists() else []
         new = [run_id for run_id in dict.fromkeys(run_ids) if run_id not in held]
@@ -58,7 +58,7 @@ def add_tag(store: Store, name: str, run_ids: Iterable[str]) -> list[str]:
 
 def drop_tag(store: Store, name: str, run_ids: Collection[str] | None = None) -> list[str]:
     """Remove a tag from runs, or from all; returns those that had it. A tag without runs is deleted."""
-    with _locked(store):
+    with locked(store, "tags"):
         held = tagged(store, name)
         untagged = [run_id for run_id in held if run_ids is None or run_id in run_ids]
         if untagged:
@@ -67,17 +67,17 @@ def drop_tag(store: Store, name: str, run_ids: Collection[str] | None = None) ->
 
 
 @contextlib.contextmanager
-def _locked(store: Store) -> Iterator[None]:
-    """Hold the folder of tags: a tag is read, changed and written, and two processes may do so at once.
+def locked(store: Store, folder: str) -> Iterator[None]:
+    """Hold a folder of records (tags, notes): one is read, changed and written, and two processes may do so at once.
 
     The lock dies with its process. Where the system has none, the later of two writers wins.
     """
     with explained(store.path):
-        make_folder(store.path / "tags")
+        make_folder(store.path / folder)
         if fcntl is None:
             yield
             return
-        handle = os.open(store.path / "tags", os.O_RDONLY)
+        handle = os.open(store.path / folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

@@ -18,4 +18,6 @@ make_callable(__name__, "recombine.view.show:view")
 
 if TYPE_CHECKING:
     from recombine.view.evidence_document import evidence as evidence, write_evidence_page as write_evidence_page
+    from recombine.view.serve import serve as serve
+    from recombine.view.server import make_app as make_app
     from recombine.view.show import View as View

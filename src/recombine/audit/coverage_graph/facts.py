@@ -13,11 +13,12 @@ from jaxtyping import Int
 from recombine.audit.cells import NOTHING, Factor
 from recombine.audit.reading.formats import literal
 from recombine.audit.reading.levels import Levels, natural_order
-from recombine.audit.reading.query import Columns, Query, check_filter
+from recombine.audit.reading.query import Columns, Query
 from recombine.audit.reading.read import title_of
 from recombine.audit.reading.tables import Table, open_table, places, plain
 from recombine.audit.wording import counted, listed, short
 from recombine.errors import BadInput, did_you_mean
+from recombine.filters import check_filter
 from recombine.plain import plain as visible
 
 SHOWN = 3

@@ -6,23 +6,14 @@ import contextlib
 import io
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 
-from recombine.errors import BadInput, did_you_mean
-
-SHOWN = 200
-"""How many characters of the database's message are shown."""
-QUOTE = "quote text with single quotes, or use TRY_CAST(column AS DOUBLE) if a column is not all numbers"
-
-
-def first_line(error: Exception) -> str:
-    """The first line of a message, without the database's prefix."""
-    line = str(error).strip().split("\n")[0]
-    return re.sub(r"^[A-Z][\w ]*Error: ", "", line)[:SHOWN]
+from recombine.errors import BadInput
+from recombine.filters import QUOTE, SHOWN, first_line
 
 
 @contextlib.contextmanager
@@ -119,21 +110,3 @@ def lines(path: Path) -> Iterator[Iterator[bytes]]:
 def compression(path: Path) -> str | None:
     """The compression of a text file, by its name."""
     return {".gz": "gzip", ".zst": "zstd"}.get(path.suffix.lower())
-
-
-def bad_filter(where: str, error: Exception, names: Sequence[str]) -> BadInput:
-    """The error about a filter that does not fit the table."""
-    if isinstance(error, duckdb.PermissionException):
-        return forbidden_filter(where)
-    missing = re.search(r'Referenced column "(.*?)" not found', str(error))
-    fix = None if missing is None else did_you_mean(missing[1], names)
-    fix = QUOTE if "Cannot compare values of type VARCHAR" in str(error) else fix
-    return BadInput(f"The filter {where!r} cannot be used: {first_line(error)}", fix=fix)
-
-
-def forbidden_filter(where: str) -> BadInput:
-    """The error about a filter that is more than an expression over one row."""
-    return BadInput(
-        f"The filter {where!r} is not one expression over the columns of a row.",
-        fix="write it like \"kind = 'colors' AND seed < 3\": no queries, no files, no second statement",
-    )

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -13,7 +11,6 @@ import pyarrow as pa
 from jaxtyping import Float, Int
 
 from recombine.audit.cells import NOTHING, Factor
-from recombine.audit.reading.errors import bad_filter, forbidden_filter
 from recombine.audit.reading.formats import identifier, literal
 from recombine.audit.reading.levels import Levels
 from recombine.audit.reading.ordered import Ordering
@@ -22,6 +19,7 @@ from recombine.audit.reading.scoring import Meaning, percent_sql, score_sql
 from recombine.audit.reading.tables import Table, plain
 from recombine.audit.scales import Scale
 from recombine.errors import BadInput
+from recombine.filters import bad_filter
 
 MOST = 5_000_000
 """The most combinations that a table may have."""
@@ -288,56 +286,3 @@ class Query:
 
 def _beside(columns: list[np.ndarray], rows: int) -> Float[np.ndarray, "row column"]:
     return np.stack(columns, axis=1).astype(np.float64) if columns else np.zeros((rows, 0))
-
-
-SLOW = {
-    *("pg_sleep", "sleep_ms", "repeat", "range", "generate_series", "lpad", "rpad"),
-    *("list_resize", "array_resize", "bar", "printf", "format"),
-}
-"""Functions that wait, or that make a value of any size from a short text."""
-
-REFUSED = {"SUBQUERY", "STAR", "WINDOW", "PARAMETER"}
-"""Kinds of expressions that reach beyond a row: queries, all columns at once, other rows, parameters."""
-
-
-def check_filter(where: str) -> None:
-    """Raise an error unless the filter is a single expression. It is parsed here but never run."""
-    with duckdb.connect(config={"enable_external_access": "false", "threads": "1"}) as connection:
-        try:
-            (row,) = connection.execute("SELECT json_serialize_sql(?)", [f"SELECT\n{where}\n"]).fetchall()
-        except duckdb.Error as error:
-            raise bad_filter(where, error, ()) from None
-    parsed = json.loads(row[0])
-    if parsed.get("error"):
-        raise bad_filter(where, ValueError(str(parsed.get("error_message", "not SQL"))), ())
-    if slow := sorted(_functions(parsed["statements"]) & SLOW):
-        fix = "compare columns with values: \"kind = 'colors' AND seed < 3\""
-        raise BadInput(f"The filter {where[:200]!r} calls {slow[0]}, which may take any time or memory.", fix=fix)
-    if len(parsed["statements"]) != 1 or not _bare(parsed["statements"][0]["node"]):
-        raise forbidden_filter(where)
-
-
-def _functions(node: Any) -> set[str]:
-    """The names of all functions in a parsed statement."""
-    inner = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
-    own = {str(node["function_name"]).lower()} if isinstance(node, dict) and "function_name" in node else set[str]()
-    return own.union(*map(_functions, inner))
-
-
-def _bare(node: dict[str, Any]) -> bool:
-    """Whether a query is SELECT with one expression and nothing else."""
-    clauses = ("where_clause", "having", "qualify", "sample")
-    if any(node.get(clause) is not None for clause in clauses) or node.get("group_expressions"):
-        return False
-    if node["type"] != "SELECT_NODE" or node["modifiers"] or node["cte_map"]["map"]:
-        return False
-    chosen = node["select_list"]
-    alone = len(chosen) == 1 and not chosen[0].get("alias") and node["from_table"]["type"] == "EMPTY"
-    return alone and not _reaches(chosen)
-
-
-def _reaches(tree: Any) -> bool:
-    """Whether an expression contains a refused kind."""
-    if isinstance(tree, dict):
-        return tree.get("class") in REFUSED or any(_reaches(part) for part in tree.values())
-    return isinstance(tree, list) and any(_reaches(part) for part in tree)

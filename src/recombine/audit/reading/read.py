@@ -17,10 +17,11 @@ from recombine.audit.possible import read_possible, with_possible
 from recombine.audit.reading.combining import about_training, cells_of, missing_factors, missing_scores, shape_notes
 from recombine.audit.reading.levels import Levels
 from recombine.audit.reading.ordered import parse_orderings
-from recombine.audit.reading.query import Columns, Groups, Query, check_filter
+from recombine.audit.reading.query import Columns, Groups, Query
 from recombine.audit.reading.scoring import Meaning
 from recombine.audit.reading.tables import open_table
 from recombine.errors import BadInput, did_you_mean
+from recombine.filters import check_filter
 
 Source = Any
 """The path of a table (CSV, TSV, Parquet, JSON Lines, Arrow) or of a log, a `Log`, or a frame of pandas, polars or Arrow."""

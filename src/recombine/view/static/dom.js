@@ -7,7 +7,7 @@ function fill(node, properties, children) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else if (name === "class") node.setAttribute("class", value);
-    else if (name in node && !(node instanceof SVGElement) && !name.includes("-")) node[name] = value;
+    else if (name in node && name !== "list" && !(node instanceof SVGElement)) node[name] = value;
     else node.setAttribute(name, value === true ? "" : value);
   }
   for (const child of children.flat(Infinity)) {

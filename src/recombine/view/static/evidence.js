@@ -92,7 +92,7 @@ function row(study, options) {
     el("div", {},
       el("h3", {}, el("a", { href: options.link(study.id) }, study.question || study.study)),
       claim ? el("p", {}, claim.statement) : null,
-      el("div", { class: "ev-meta" }, el("code", {}, study.study), el("span", { class: "tag" }, study.profile), study.counts)),
+      el("div", { class: "ev-meta" }, el("code", {}, study.study), el("span", { class: "tag" }, study.profile), study.origin ? el("span", { class: "tag" }, study.origin) : null, study.counts)),
     claim && drawable(claim) ? drawPoints(claim, { width: 300, height: 62, axis: false }) : el("span", {}));
 }
 

@@ -37,7 +37,7 @@ $(BENCH): $(READY)
 	@touch $(BENCH)
 
 $(DOCS): $(INSTALLED)
-	@echo "==> installing what builds the site (about 60 MB)"
+	@echo "==> installing what builds the site"
 	@$(PIP) --editable '.[docs]'
 	@touch $(DOCS)
 

@@ -1,4 +1,4 @@
-"""A store of 10,000 runs: listing and a grouped query against reading the files one by one."""
+"""A store of 10,000 runs: listing, and filters and groups by the index, against reading the files one by one."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from measuring import row
-from recombine import LocalEngine, RunConfig, Seeds, Store, SubsetSpace
+from measuring import row, seconds
+from recombine import LocalEngine, RunConfig, Seeds, Store, SubsetSpace, load_store
 from recombine.models import MLP
 from recombine.probes import Scores
 from recombine.recipes import Fast
 from recombine.store.files import sealed
+from recombine.store.index.file import NAME, read
 
 RUNS = 10_000
 
@@ -38,6 +39,47 @@ def stores() -> None:
             f"{slow / listed:.1f} x as fast as reading file by file",
             f"{listed:.1f} s against {slow:.1f} s; with a grouped query {grouped:.1f} s",
         )
+        _index(store.path, slow)
+
+
+def _index(path: Path, slow: float) -> None:
+    """What `recombine ls` asks of a store whose index is there; each time by a store that was opened anew."""
+    begin = time.perf_counter()
+    assert len(load_store(path).index.refresh().new) == RUNS
+    first = time.perf_counter() - begin
+    _settle(path)
+
+    def filtered() -> None:
+        index = load_store(path).index
+        found = index.frame(where="width >= 8 and family = 'hyperteacher'", sort="-score_held_out", limit=50)
+        assert len(found) == 50
+
+    def grouped() -> None:
+        assert load_store(path).index.frame(group=("family", "width"))["runs"].tolist() == [RUNS]
+
+    kept = load_store(path).index
+    times = {
+        "filter and sort": seconds(filtered),
+        "group": seconds(grouped),
+        "look for new runs": seconds(kept.refresh),
+        "another filter without a look": seconds(lambda: kept.frame(where="init < 100", columns="run", refresh=False)),
+    }
+    row(
+        f"store of {RUNS:,} runs: index",
+        f"{slow / times['filter and sort']:.0f} x as fast as reading file by file",
+        "; ".join(f"{name} {value:.3f} s" for name, value in times.items()) + f"; made once in {first:.1f} s",
+    )
+
+
+def _settle(path: Path) -> None:
+    """Wait until no file is so new that it is read again, and keep that."""
+    while load_store(path).index.refresh() or _unsettled(path):
+        time.sleep(1)
+
+
+def _unsettled(path: Path) -> bool:
+    kept = read(path / NAME)
+    return kept is None or None in kept[0].column("#stamp").to_pylist()
 
 
 def _fill(store: Store) -> None:

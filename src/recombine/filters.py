@@ -6,12 +6,16 @@ no function that takes any time or memory.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recombine.errors import BadInput, did_you_mean
+
+if TYPE_CHECKING:
+    import duckdb
 
 SHOWN = 200
 """How many characters of the database's message are shown."""
@@ -34,6 +38,14 @@ REFUSED = {"SUBQUERY", "STAR", "WINDOW", "PARAMETER"}
 """Kinds of expressions that reach beyond a row: queries, all columns at once, other rows, parameters."""
 
 
+@functools.cache
+def _parser() -> duckdb.DuckDBPyConnection:
+    """A database that only parses; each use takes a cursor, so that threads share nothing."""
+    import duckdb
+
+    return duckdb.connect(config={"enable_external_access": "false", "threads": "1"})
+
+
 Parsed = dict[str, Any]
 """A parsed query, as DuckDB writes it in JSON."""
 
@@ -49,7 +61,7 @@ def check_filter(where: str) -> Parsed:
     """
     import duckdb
 
-    with duckdb.connect(config={"enable_external_access": "false", "threads": "1"}) as connection:
+    with _parser().cursor() as connection:
         try:
             (row,) = connection.execute("SELECT json_serialize_sql(?)", [f"SELECT\n{where}\n"]).fetchall()
         except duckdb.Error as error:
@@ -75,10 +87,8 @@ def renamed(parsed: Parsed, name: Callable[[str], str]) -> str:
     Returns:
         The expression in SQL.
     """
-    import duckdb
-
     _rename(parsed["statements"], name)
-    with duckdb.connect(config={"enable_external_access": "false", "threads": "1"}) as connection:
+    with _parser().cursor() as connection:
         ((query,),) = connection.execute("SELECT json_deserialize_sql(?)", [json.dumps(parsed)]).fetchall()
     return str(query).removeprefix("SELECT ")
 

@@ -46,11 +46,16 @@ class Tab:
         self.client, self.errors, self.elsewhere = client, [], []
         self.page = browser.new_context(**look).new_page()
         self.page.set_default_timeout(WAIT)
-        self.page.on("console", lambda said: said.type in ("error", "warning") and self.errors.append(said.text))
+        self.page.on("console", self._said)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", self._request)
         self.page.goto(client.link)
         assert "token" not in self.page.url
+
+    def _said(self, said):
+        # The browser reports each request that was refused as bad, which the page shows as a message.
+        if said.type in ("error", "warning") and "status of 400" not in said.text:
+            self.errors.append(said.text)
 
     def _request(self, request):
         if not request.url.startswith((f"http://127.0.0.1:{self.client.port}/", "data:", "blob:", "file:")):
@@ -92,13 +97,12 @@ def test_runs_are_filtered_sorted_grouped_and_plotted(tab):
     page.wait_for_selector(".tabulator-row")
     total = page.locator(".tabulator-row").count()
     page.locator("[data-search]").fill("family = 'lookup'")
-    page.wait_for_selector(".grid[data-ready='2']")
-    kept = page.locator(".tabulator-row").count()
     expected = tab.client.get("runs?where=family%20%3D%20%27lookup%27")["found"]
-    assert kept == expected and 0 < kept < total
+    page.wait_for_selector(f".grid[data-found='{expected}']")
+    assert page.locator(".tabulator-row").count() == expected and 0 < expected < total
     assert "where=family" in page.url, "the address can be copied"
     page.locator("[data-search]").fill("width >")
-    assert "fix" in page.locator(".error").inner_text().lower()
+    assert "cannot be used" in page.locator(".error").inner_text()
     page = tab.show("runs?by=support.number&x=support.number&y=score_held_out")
     page.wait_for_selector(".tabulator-row")
     assert page.locator(".tabulator-row").count() == tab.client.get("groups?by=support.number")["found"]
@@ -240,16 +244,13 @@ def test_ten_thousand_runs_are_about_as_quick_as_none(browser, serving, many_run
         tab.show("plan").wait_for_selector(".curve")
         begin = time.perf_counter()
         page = tab.show("runs")
-        page.wait_for_selector(".grid[data-ready='1']")
+        page.wait_for_selector(".grid[data-found]")
         times[name] = time.perf_counter() - begin
         begin = time.perf_counter()
         if name != "empty":
             page.locator("[data-search]").fill("width >= 64")
-            page.wait_for_selector(".grid[data-ready='2']")
+            page.wait_for_selector(".grid[data-found='4000']")
             times["filter"] = time.perf_counter() - begin
-            assert client.get("runs?where=width%20%3E%3D%2064")["found"] == int(
-                page.locator("[data-shown]").get_attribute("data-shown")
-            )
         assert tab.errors == []
         tab.page.context.close()
     ratio = {name: round(seconds / times["empty"], 2) for name, seconds in times.items()}

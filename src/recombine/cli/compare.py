@@ -81,17 +81,21 @@ def _show(found: Comparison, limit: int) -> None:
 
 def _show_combinations(found: Comparison, limit: int) -> None:
     several = any(each.pairs > 1 for each in found.combinations)
+    changed = [each for each in found.combinations if each.difference or each.flips]
     flips = sum(each.flips > 0 for each in found.combinations)
     title = f"combinations: {flips} of {len(found.combinations)} flipped (solved: {found.solved:g} or more)"
     columns = ["combination", "where", "first", "second", "difference", "gained", "lost"]
     rows = [
         (each.combination, each.regions, each.first, each.second, f"{each.difference:+.3f}", each.gained, each.lost)
         + ((each.pairs,) if several else ())
-        for each in found.combinations[:limit]
+        for each in changed[:limit]
     ]
-    say(table(title, [*columns, "pairs"] if several else columns, rows, left=2))
-    if len(found.combinations) > limit:
-        say(f"... and {len(found.combinations) - limit} more (--limit)")
+    if rows:
+        say(table(title, [*columns, "pairs"] if several else columns, rows, left=2))
+    else:
+        say(f"No combination of {len(found.combinations)} has another score.")
+    if len(changed) > limit:
+        say(f"... and {len(changed) - limit} more (--limit)")
 
 
 def _values(values: tuple[Any, ...]) -> str:

@@ -17,9 +17,11 @@ from recombine.cli.output import (
     check_problems,
     looked,
     margin_text,
+    mean_text,
     print_asked,
     print_json,
     say,
+    say_line,
     table,
     verdict_table,
 )
@@ -83,10 +85,10 @@ def ls(
 
 
 def show(what: str, *, store_path: StoreOption = DEFAULT_STORE, as_json: JsonOption = False) -> None:
-    """Show a study, a run, a component's settings, or (`show config`) all settings of a run.
+    """Show a study, a sweep, a run, a component's settings, or (`show config`) all settings of a run.
 
     Args:
-        what: config, a component's name, or the (beginning of the) name of a run.
+        what: config, the name of a component or of a sweep, or the (beginning of the) name of a run.
     """
     rooms = [room for room in ROOMS if what in kinds(room)]
     if what == "config":
@@ -114,18 +116,27 @@ def _show_run(name: str, store_path: Path, as_json: bool) -> None:
     from recombine.store.tables import settings_of
 
     store = rc.load_store(store_path) if store_path.exists() else None
+    if store is not None and _show_sweep(store, name, as_json):
+        return
     if store is None or not store.names(name):
         known = ["config", *(kind for room in ROOMS for kind in kinds(room))]
-        where = f" (no component, and no run in {store_path})" if store else ""
+        where = f" (no component, and no run or sweep in {store_path})" if store else ""
         raise BadInput(f"There is nothing called {name!r} to show{where}.", fix=did_you_mean(name, known))
-    document = run_document(store, name)
+    from recombine.store.notes import notes_of
+    from recombine.store.tags import tags
+
+    run_id = store.full_name(name)
+    labels = [label for label, runs in tags(store).items() if run_id in runs]
+    document = run_document(store, name) | {"tags": labels, "notes": notes_of(store, run_id)}
     if as_json:
         print_json(document)
         return
     run = store.load(name)
     certificate = run.setting.support.certificate()
-    rows = [(key, value) for key, value in document.items() if not isinstance(value, dict)]
-    say(table(f"run {document['run']}", ["", ""], rows))
+    rows = [(key, value) for key, value in document.items() if not isinstance(value, (dict, list))]
+    say(table(f"run {document['run']}", ["", ""], [*rows, *([("tags", " ".join(labels))] if labels else [])]))
+    for note in document["notes"]:
+        say_line(f"note of {note['time'][:10]}: {note['text']}")
     facts: list[tuple[str, Any]] = [
         ("trained on", f"{certificate.size} of {certificate.space_size} combinations"),
         ("complete", certificate.complete),
@@ -140,6 +151,41 @@ def _show_run(name: str, store_path: Path, as_json: bool) -> None:
         say(_line_of(store, run.config))
     settings = [(key, str(value)) for key, value in settings_of(run.manifest).items()]
     say(table("configuration", ["", ""], settings))
+
+
+def _show_sweep(store: rc.Store, name: str, as_json: bool) -> bool:
+    """Show a sweep of a store; False if there is none of this name."""
+    from recombine.cli.run import check_complete
+    from recombine.design.sweeps.recorded import SCORES, recorded_sweep, sweep_names
+
+    if name not in sweep_names(store):
+        return False
+    sweep = recorded_sweep(store, name)
+    document = sweep.record()
+    if as_json:
+        print_json(document)
+    else:
+        how = sweep.standing
+        axes = [(axis, ", ".join(map(str, values))) for axis, values in sweep.axes.items()]
+        facts = [
+            ("asked", sweep.request["time"]),
+            *axes,
+            ("runs", f"{how.done} of {how.runs} done, {how.failed} failed"),
+        ]
+        say(
+            table(
+                f"sweep {name}", ["", ""], [*facts, ("measurements", f"{how.measured} of {how.measurements}")], left=2
+            )
+        )
+        rows = []
+        for cell in document["cells"]:
+            means = [mean_text(*(cell[score + end] for end in ("", "_low", "_high"))) for score in SCORES]
+            rows.append((*(str(cell[axis]) for axis in sweep.axes), cell["n"], cell["failed"], *means))
+        columns = [*sweep.axes, "n", "failed", *(f"{score} [95 % interval]" for score in SCORES)]
+        say(table("means over replicates", columns, rows, left=len(sweep.axes)))
+    check_complete(sweep.missing, len(sweep.request["runs"]))
+    check_problems(store)
+    return True
 
 
 def _line_of(store: rc.Store, config: rc.RunConfig) -> Tree:

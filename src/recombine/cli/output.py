@@ -126,6 +126,11 @@ def interval_text(interval: rc.stats.Interval | None, *, sign: bool = False) -> 
     return f"{format(interval.estimate, form)} [{low}, {high}]"
 
 
+def mean_text(mean: float | None, low: float | None, high: float | None) -> str:
+    """A mean with its interval, if there is one."""
+    return number(mean) if low is None or high is None else f"{number(mean)} [{number(low)}, {number(high)}]"
+
+
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, left: int = 1) -> Table:
     """A table; all but the first `left` columns are set to the right. Names from data are escaped."""
     made = Table(title=_cell(title), show_header=any(columns), padding=(0, 1), **_STYLE)

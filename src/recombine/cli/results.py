@@ -22,6 +22,7 @@ from recombine.store.files import explained, finite, read_json, write_json
 # Imported in the functions, as `--help` must load nothing heavy.
 if TYPE_CHECKING:
     from recombine.design.run import StudyResult
+    from recombine.design.sweeps.recorded import RecordedSweep
 
 LARGER = "workstation"
 """The folder in which results of larger runs stand beside the usual ones, and the profile that makes them."""
@@ -40,19 +41,54 @@ def report(
     store_path: StoreOption = DEFAULT_STORE,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a study's report: one HTML file that opens from disk.
+    """Write the report of a study or sweep: one HTML file that opens from disk.
 
     Args:
-        study: The study; needed when the store holds several.
+        study: The study or sweep; needed when the store holds several.
         profile: The profile; by default the largest that ran.
         out: The file to write.
     """
-    result = finished(rc.load_store(store_path), study, profile)
+    store = rc.load_store(store_path)
+    sweep = asked_sweep(store, study, profile)
+    if sweep is not None:
+        check_file(out)
+        page = sweep.report(out)
+        document = {"report": str(page), "sweep": sweep.name} | _found_of_sweep(sweep)
+        answer(as_json, document, f"report: {page}")
+        _check_sweep(sweep)
+        return
+    result = finished(store, study, profile)
     check_file(out)
     page = result.report(out)
     document = {"report": str(page), "study": result.study.kind, "profile": result.profile}
     answer(as_json, document | found(result), f"report: {page}")
     check_found(result.store, [result])
+
+
+def asked_sweep(store: rc.Store, name: str | None, profile: str | None) -> RecordedSweep | None:
+    """The sweep that is meant: by its name, or the only one of a store without results of studies; None: a study is meant."""
+    from recombine.design.run import newest_records
+    from recombine.design.sweeps.recorded import recorded_sweep, sweep_names
+
+    if profile is not None or name == ALL:
+        return None
+    sweeps, studies = sweep_names(store), newest_records(store, None)
+    if name is None and not studies and len(sweeps) > 1:
+        raise BadInput(f"The store holds several sweeps: {', '.join(sweeps)}.", fix="name one")
+    if name is None and not studies and sweeps:
+        name = sweeps[0]
+    return recorded_sweep(store, name) if name in sweeps and name not in studies else None
+
+
+def _found_of_sweep(sweep: RecordedSweep) -> dict[str, Any]:
+    expected, missing = len(sweep.request["runs"]), list(sweep.missing)
+    counts = {"runs_expected": expected, "runs_found": expected - len(missing), "missing": missing}
+    return counts | {"problems": sweep.store.problems}
+
+
+def _check_sweep(sweep: RecordedSweep) -> None:
+    check_complete(sweep.missing, len(sweep.request["runs"]))
+    check_problems(sweep.store)
 
 
 def finished(store: rc.Store, name: str | None, profile: str | None) -> StudyResult:
@@ -84,14 +120,23 @@ def export(
 ) -> None:
     """Write results as small files: verdicts.json, overview.csv, a PNG for each figure; with `all`, also verdicts.md.
 
+    Of a sweep: cells.csv, runs.csv, and a PNG for each figure.
+
     Args:
-        study: The study, or all; needed when the store holds several.
+        study: The study or sweep, or all studies; needed when the store holds several.
         profile: The profile; by default the largest that ran.
         out: The folder to write into.
     """
     from recombine.design.run import newest_records, size_of_profile
 
     store = rc.load_store(store_path)
+    sweep = asked_sweep(store, study, profile)
+    if sweep is not None:
+        with explained(out):
+            files = [str(path) for path in sweep.export(out)]
+        answer(as_json, {"files": files, "sweep": sweep.name} | _found_of_sweep(sweep), "\n".join(files))
+        _check_sweep(sweep)
+        return
     results = []
     if study != ALL:
         results.append(finished(store, study, profile))

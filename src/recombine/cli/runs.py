@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import recombine as rc
-from recombine.cli.output import asked_rows, check_problems, looked, print_asked, print_json, say, table
+from recombine.cli.output import asked_rows, check_problems, looked, mean_text, print_asked, print_json, say, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,16 +143,7 @@ def _group_table(frame: pd.DataFrame, title: str) -> Any:
     for record in _records(frame):
         means = []
         for name in numbers:
-            interval = rc.stats.Interval(record[name], record[f"{name}_low"], record[f"{name}_high"], 0, 0.95, "t")
-            means += [_mean_text(interval), record[f"{name}_n"]]
+            means += [mean_text(*(record[name + end] for end in ("", "_low", "_high"))), record[f"{name}_n"]]
         rows.append([*(_cell(key, record[key]) for key in keys), record["runs"], *means])
     titles = [title for name in numbers for title in (f"{name} [95 % interval]", "n")]
     return table(title, [*keys, "runs", *titles], rows, left=len(keys))
-
-
-def _mean_text(interval: rc.stats.Interval) -> str:
-    if interval.estimate is None:
-        return "-"
-    if interval.low is None:
-        return f"{interval.estimate:.3f}"
-    return f"{interval.estimate:.3f} [{interval.low:.3f}, {interval.high:.3f}]"

@@ -30,4 +30,5 @@ if TYPE_CHECKING:
         statistic as statistic,
     )
     from recombine.design.study import Design as Design, Figures as Figures, Study as Study
+    from recombine.design.sweeps.recorded import RecordedSweep as RecordedSweep, recorded_sweep as recorded_sweep
     from recombine.design.tables import Tables as Tables

@@ -18,8 +18,9 @@ from recombine.figures.curves import curves_info
 from recombine.figures.dots import dots_info, draw_dots
 from recombine.figures.lines import draw_lines, lines_info
 from recombine.figures.matrix import draw_matrix, matrix_info
-from recombine.figures.palette import Labels
+from recombine.figures.palette import Labels, level_name
 from recombine.figures.scatter import draw_scatter, scatter_info
+from recombine.figures.wording import count_of
 from recombine.stats.threshold import power_law
 
 
@@ -195,6 +196,8 @@ def matrix(
 
 MOST_SERIES = 24
 """The most lines or colours that can be told apart."""
+WIDE = 8
+"""Values whose largest is so many times the smallest are on a logarithmic axis."""
 
 
 def of_runs(frame: pd.DataFrame, x: str, y: str, *, by: str | None = None, title: str = "", **style: Any) -> Figure:
@@ -219,39 +222,52 @@ def of_runs(frame: pd.DataFrame, x: str, y: str, *, by: str | None = None, title
         figure.save("scores.html")
         ```
     """
-    if not _numeric(frame[y]):
+    if x == y:
+        raise BadInput(f"{x!r} cannot be drawn against itself.", fix="choose another column")
+    if frame[y].notna().any() and not _numeric(frame[y]):
         raise BadInput(f"{y!r} holds text, which has no mean.", fix="choose a number, such as score_held_out")
     seeds = [name for name in frame.columns if name.startswith("seeds.")]
     frame = frame.assign(replicate=frame[seeds].astype(str).agg(" ".join, axis=1) if seeds else frame["run"])
     frame = frame[frame[x].notna() & frame[y].notna()]
     if frame.empty:
         raise BadInput(f"No run has both {x!r} and {y!r}.", fix="measure the runs first, or choose other columns")
+    numeric, runs = _numeric(frame[x]), len(frame)
+    table = pd.DataFrame(
+        {"replicate": frame["replicate"], x: frame[x] if numeric else [*map(_level, frame[x])], y: frame[y]}
+    )
+    ordered, labels = by is not None and _numeric(frame[by]), None
     if by is not None:
-        frame = frame.assign(**{by: [_level(value) for value in frame[by]]})
-        if len(set(frame[by])) > MOST_SERIES:
+        table["series"] = [*map(_level, frame[by])]
+        every = sorted(set(table["series"]), key=lambda level: (isinstance(level, str), level))
+        if len(every) > MOST_SERIES:
             fix = "keep fewer runs with --where, or choose another setting"
-            raise BadInput(f"{by!r} has {len(set(frame[by]))} values; {MOST_SERIES} can be told apart.", fix=fix)
+            raise BadInput(f"{by!r} has {len(every)} values; {MOST_SERIES} can be told apart.", fix=fix)
+        leaf = by.rpartition(".")[2]
+        labels = {level: f"{leaf} {level_name(level)}" if ordered else level_name(level) for level in every}
+    keys = [name for name in table.columns if name != y]
+    table = table.groupby(keys, sort=False)[y].mean().reset_index()
     title = title or f"{y} against {x}" + ("" if by is None else f", by {by}")
-    caption = f"{len(frame)} runs." + ("" if by is None else f" Colours are values of {by}.")
-    if _numeric(frame[x]):
-        ordered = by is not None and _numeric(frame[by])
-        along = sorted(set(frame[x].astype(float)))
-        style = {
-            "log": along[0] > 0 and along[-1] >= 8 * along[0],
+    caption = f"{count_of(runs, 'run')}." + ("" if by is None else f" Colours are values of {by}.")
+    if numeric:
+        along = sorted(set(table[x].astype(float)))
+        usual: dict[str, Any] = {
+            "log": along[0] > 0 and along[-1] >= WIDE * along[0],
             "x_title": x,
             "y_title": y,
             "ordered": ordered,
-        } | style
-        return lines(frame, x=x, y=y, series=by, name="runs", title=title, caption=caption, **style)
-    frame = frame.assign(**{x: [_level(value) for value in frame[x]]})
-    measures = {y: y}
-    if by is not None:
-        measures = {
-            f"{by} {level}": str(level) for level in sorted(set(frame[by]), key=lambda level: (str(type(level)), level))
         }
-        frame = frame.assign(**{f"{by} {level}": frame[y].where(frame[by] == level) for level in set(frame[by])})
-    style.setdefault("x_title", y)
-    return dots(frame, category=x, measures=measures, name="runs", title=title, caption=caption, **style)
+        series = None if by is None else "series"
+        settings: dict[str, Any] = usual | {"labels": labels} | style
+        return lines(table, x=x, y=y, series=series, name="runs", title=title, caption=caption, **settings)
+    measures = {y: y}
+    if labels is not None:
+        measures = {f"level {number}": name for number, name in enumerate(labels.values())}
+        table = table.assign(
+            **{f"level {n}": table[y].where(table["series"] == level) for n, level in enumerate(labels)}
+        )
+    return dots(
+        table, category=x, measures=measures, name="runs", title=title, caption=caption, **{"x_title": y} | style
+    )
 
 
 def _numeric(column: pd.Series) -> bool:
@@ -260,7 +276,7 @@ def _numeric(column: pd.Series) -> bool:
 
 def _level(value: Any) -> Any:
     """A value that can name a line: lists are texts, and what is missing is called so."""
-    if isinstance(value, list):
+    if isinstance(value, (list, dict)):
         return str(value)
     return "none" if value is None or value != value else value
 

@@ -17,10 +17,10 @@ from recombine._lazy import attach
 __getattr__, __dir__, __all__ = attach(__name__, __file__)
 
 if TYPE_CHECKING:
-    from recombine.store.comparison.compare import (
+    from recombine.store.comparison.flips import FlippedCombination as FlippedCombination
+    from recombine.store.comparison.paired import (
         Comparison as Comparison,
         DifferentSetting as DifferentSetting,
         compare as compare,
     )
-    from recombine.store.comparison.flips import FlippedCombination as FlippedCombination
     from recombine.store.comparison.sides import Side as Side, side as side

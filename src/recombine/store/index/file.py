@@ -44,7 +44,7 @@ def write(path: Path, table: pa.Table, facts: dict[str, Any], temporary: Path) -
     """Write the file in one step; False where this is impossible. Of two writers the last one wins, and both are right."""
     note = {b"index": json.dumps(facts | {"version": VERSION}).encode()}
     sink = pa.BufferOutputStream()
-    pq.write_table(table.replace_schema_metadata(note), sink, compression="zstd", write_statistics=False)
+    pq.write_table(table.replace_schema_metadata(note), sink, compression="lz4", write_statistics=False)
     content = sink.getvalue().to_pybytes()
     with contextlib.suppress(OSError, StoreError):
         with replacing(path, temporary) as part:

@@ -18,7 +18,7 @@ from recombine.store.index import file
 from recombine.store.index.columns import frame_of, joined, table_of, values_of
 from recombine.store.index.groups import grouped
 from recombine.store.index.query import Query, full_name
-from recombine.store.index.stamps import MEASUREMENTS, file_names, now, settled, stamp
+from recombine.store.index.stamps import MEASUREMENTS, file_names, latest_change, now, settled, stamp
 from recombine.store.notes import Note, notes
 from recombine.store.store import Store, check_marker
 from recombine.store.tags import tags
@@ -274,8 +274,9 @@ class Index:
         self.problems = list(reader.problems)
         changes = _changes(table, rows, current, records)
         if changes or self._table is None or any(record[STAMP] is not None for record in records.values()):
-            kept = pa.array([rows[name] for name in current], pa.int64())
-            self._table = joined([table.take(kept), table_of(list(records.values()))])
+            if len(current) < table.num_rows:
+                table = table.take(pa.array([rows[name] for name in current], pa.int64()))
+            self._table = joined([table, table_of(list(records.values()))])
             if changes or records:
                 self._write()
         self._show(changes)
@@ -299,7 +300,7 @@ class Index:
             row = rows.get(name)
             if row is None or stamps[row] is None:
                 continue
-            if stamp(f"{root}/{name}", listings[files[row]])[0] == stamps[row]:
+            if stamp(f"{root}/{name}", listings[files[row]]) == stamps[row]:
                 current[name] = None
         return current
 
@@ -307,9 +308,9 @@ class Index:
         """The row of a run; none if it is damaged."""
         folder, begin, problems = str(self.store.folder(name)), now(), len(reader.problems)
         files = file_names(folder)
-        before, _ = stamp(folder, files)
+        before = stamp(folder, files)
         records = tables.index_records(reader, [name])
-        after, latest = stamp(folder, files)
+        after, latest = stamp(folder, files), latest_change(folder, files)
         # What could not be read is tried again, and what may change under our eyes is read again.
         sound = len(reader.problems) == problems and before == after and settled(latest, begin)
         own = {STAMP: after if sound else None, FILES: json.dumps(files)}

@@ -6,6 +6,7 @@ which of two things is true: a copied or restored store has other stamps and is 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Iterable
@@ -26,28 +27,32 @@ def file_names(folder: str) -> list[str]:
     return sorted({*names, MEASUREMENTS})
 
 
-def stamp(folder: str, names: Iterable[str]) -> tuple[int, int]:
-    """The stamp of a run.
+def stamp(folder: str, names: Iterable[str]) -> int:
+    """The stamp of a run: a hash of the states of its files.
 
     Args:
         folder: The run's folder.
         names: Its files, from `file_names`.
-
-    Returns:
-        A hash of the states of all files, and the time of the latest change in nanoseconds.
     """
     states: list[int] = []
-    latest = 0
     for name in names:
         try:
             state = os.stat(f"{folder}/{name}")
         except OSError:
             states.append(-1)
             continue
-        changed, written = state.st_ctime_ns, state.st_mtime_ns
-        states += (state.st_ino, state.st_size, written, changed)
-        latest = max(latest, changed, written)
-    return hash(tuple(states)), latest
+        states += (state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+    return hash(tuple(states))
+
+
+def latest_change(folder: str, names: Iterable[str]) -> int:
+    """The time of the latest change of a run's files, in nanoseconds."""
+    latest = 0
+    for name in names:
+        with contextlib.suppress(OSError):
+            state = os.stat(f"{folder}/{name}")
+            latest = max(latest, state.st_ctime_ns, state.st_mtime_ns)
+    return latest
 
 
 def settled(latest: int, begin: int) -> bool:

@@ -88,7 +88,7 @@ def growth(result: Plan, spec: PlanSpec) -> list[int]:
     space = result.space
     if not isinstance(space, ProductSpace):
         return []
-    before = [] if spec.collected is None else as_rows(spec.collected, space)
+    before = as_rows(spec.collected, space) if isinstance(spec.collected, list) else []
     rows = [tuple(int(part) for part in row) for row in [*before, *result.combinations]]
     width = len(space.factors)
     groups = sum(1 for _ in itertools.combinations(range(width), result.strength))

@@ -100,7 +100,7 @@ def plot(viewer: Viewer, x: str, y: str, by: str = "", where: str = "") -> dict[
     index = viewer.index()
     x, y, by = index.column(x), index.column(y), index.column(by) if by else ""
     seeds = [name for name in index.columns if name.startswith("seeds.")]
-    wanted = list(dict.fromkeys(["run", *seeds, x, y, *([by] if by else [])]))
+    wanted: list[str] = ["run", *seeds, x, y, *([by] if by else [])]
     frame = index.frame(where=where.strip() or None, columns=wanted, refresh=False)
     figure = of_runs(frame, x, y, by=by or None)
     spec = json.loads(chart_json(figure.chart))

@@ -55,7 +55,13 @@ export function makeGrid(options) {
     current = -1;
     const holder = el("div", {});
     node.replaceChildren(holder);
-    if (!columns.length) return;
+    delete node.dataset.found;
+    if (!first.rows.length) {
+      holder.append(el("p", { class: "card soft" }, first.runs ? "No run matches." : "There are no runs yet: start a study or a sweep."));
+      table = null;
+      node.dataset.found = "0";
+      return;
+    }
     waiting = first;
     table = new TabulatorFull(holder, {
       height: Math.max(320, Math.min(window.innerHeight - 190, 44 + 36 * Math.max(4, first.found))), layout: "fitDataFill", renderVerticalBuffer: 300,
@@ -72,7 +78,7 @@ export function makeGrid(options) {
       },
     });
     table.on("rowClick", (event, row) => options.open(named(row.getData())));
-    node.dataset.ready = String(Number(node.dataset.ready || 0) + 1);
+    table.on("tableBuilt", () => { node.dataset.found = String(first.found); });
   }
 
   function named(data) {
@@ -84,11 +90,11 @@ export function makeGrid(options) {
     const turn = ++reload.turn;
     const found = await options.load({ sort, offset: 0, limit: PAGE });
     if (turn !== reload.turn) return;
-    if (String(found.columns) !== String(columns)) return build();
+    if (String(found.columns) !== String(columns) || !found.rows.length) return build();
     current = -1;
     waiting = found;
     await table.setData();
-    node.dataset.ready = String(Number(node.dataset.ready || 0) + 1);
+    node.dataset.found = String(found.found);
   }
   reload.turn = 0;
 

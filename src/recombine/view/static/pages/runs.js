@@ -30,7 +30,6 @@ export async function show(place, { query }) {
           ? await get("groups", { by: state.by, where: state.where, sort })
           : await get("runs", { where: state.where, sort, columns: state.columns, offset, limit });
         words.textContent = state.by ? count(found.found, "group") : found.found === found.runs ? count(found.runs, "run") : `${found.found.toLocaleString("en")} of ${count(found.runs, "run")}`;
-        place.dataset.shown = String(found.found);
         return found;
       } catch (error) {
         problem.replaceChildren(errorBox(error));

@@ -4,12 +4,13 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 READY := .venv/.ready
 BENCH := .venv/.bench
+DOCS := .venv/.docs
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 TORCH := $(shell sed -n 's/.*"\(torch==[^"]*\)".*/\1/p' pyproject.toml)
 STORE ?= demo/runs
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-browser chromium test-slow test-lowest lint format bench torture results replicate clean
+.PHONY: help setup demo test test-browser chromium test-slow test-lowest lint format bench torture results replicate docs clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,6 +35,11 @@ $(READY): $(INSTALLED)
 $(BENCH): $(READY)
 	@$(PIP) --editable '.[dev,bench]'
 	@touch $(BENCH)
+
+$(DOCS): $(INSTALLED)
+	@echo "==> installing what builds the site"
+	@$(PIP) --editable '.[docs]'
+	@touch $(DOCS)
 
 setup: $(READY)  ## Set up the virtual environment
 
@@ -96,5 +102,9 @@ results: $(READY)  ## Write docs/results and its table of verdicts from a store 
 replicate: $(READY)  ## Decide ten main claims, drawn at random, again with fresh seeds (hours)
 	@$(BIN)/python docs/results/replicate.py --store replication
 
-clean:  ## Remove the virtual environment and the demo
-	rm -rf .venv demo
+docs: $(DOCS)  ## Build the site into site/; opens from disk, search included
+	@echo "==> the site: runs the notebook (once about a minute), builds every page, checks every link"
+	@$(BIN)/python docs/site/build.py
+
+clean:  ## Remove the virtual environment, the demo and the site
+	rm -rf .venv demo site build

@@ -25,6 +25,8 @@ def test_links_lead_somewhere():
     wrong = [
         f"{page.relative_to(ROOT)} links to {target}"
         for page in PAGES
+        # Links of pages that only the site has are those of the site; tests/test_site.py builds it.
+        if ROOT / "docs" / "site" not in page.parents
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text())
         if "://" not in target and not (page.parent / target).exists()
     ]

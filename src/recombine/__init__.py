@@ -1,8 +1,9 @@
 """recombine: can a neural network recombine what it knows, why, and what data would make it so?
 
 The main jobs are functions: `rc.run` (a study), `rc.sweep` (a grid of runs), `rc.train` (one run), `rc.audit_table` and
-`rc.audit_model` (your model), `rc.make_plan` (your data). Components are in their packages: `rc.supports.Random`,
-`rc.models.Transformer`, `rc.probes.Scores`. Names load on first use, so `import recombine` is quick.
+`rc.audit_model` (your model), `rc.make_plan` (your data). `rc.view` shows any of their results. Components are in their
+packages: `rc.supports.Random`, `rc.models.Transformer`, `rc.probes.Scores`. Names load on first use, so `import recombine`
+is quick.
 
 Example:
     ```python
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
         supports as supports,
         trackers as trackers,
         training as training,
+        view as view,
     )
     from recombine.audit.asking.ask import ask_model as ask_model, audit_model as audit_model
     from recombine.audit.audit import audit_table as audit_table

@@ -39,4 +39,8 @@ def card(title: object, *pieces: str) -> str:
         card("ProductSpace", table(["factor", "values"], [("colour", 6), ("shape", 6)]))
         ```
     """
-    return f'<div class="recombine"><p><b>{text(title)}</b></p>{"".join(pieces)}</div>'
+    return f'<div class="recombine">{_STYLE}<p><b>{text(title)}</b></p>{"".join(pieces)}</div>'
+
+
+# Notebooks other than Jupyter have tables without space between columns.
+_STYLE = "<style>.recombine :is(th, td) { padding: 0.2em 1em 0.2em 0; text-align: left; vertical-align: top }</style>"

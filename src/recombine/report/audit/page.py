@@ -12,6 +12,7 @@ from recombine.audit.comparison.gate import Check
 from recombine.audit.findings import Advice, Audit
 from recombine.audit.tables import values_by_slot
 from recombine.audit.wording import counted, large
+from recombine.figures.base import Figure
 from recombine.figures.files import write_whole
 from recombine.figures.wording import cut
 from recombine.report.audit.answer import answer
@@ -65,6 +66,13 @@ def render_audit(
         direction=_direction(audit),
         methods=_methods(audit, scores),
     )
+
+
+def audit_figures(audit: Audit, cells: Cells) -> list[Figure]:
+    """The figures of the page, in its order. Arguments as for `write_audit`."""
+    audit, cells = visible(audit), visible(cells)
+    parts = [_score(audit, cells, index) for index in range(len(audit.scores))]
+    return [figure for part in parts for section in part["sections"] for figure in section.figures]
 
 
 def _direction(audit: Audit) -> str:

@@ -16,6 +16,8 @@ from recombine.audit.tables import audit_tables, collect_table
 if TYPE_CHECKING:
     import pandas as pd
 
+    from recombine.figures.base import Figure
+
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class AuditResult(Audit):
@@ -52,6 +54,13 @@ class AuditResult(Audit):
         from recombine.report.audit.page import write_audit
 
         return write_audit(self._plain(), self.cells, path)
+
+    @property
+    def figures(self) -> list[Figure]:
+        """The figures of the page: for each score the map of combinations, strata, slices, effects and parts."""
+        from recombine.report.audit.page import audit_figures
+
+        return audit_figures(self._plain(), self.cells)
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:

@@ -6,12 +6,16 @@ no function that takes any time or memory.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recombine.errors import BadInput, did_you_mean
+
+if TYPE_CHECKING:
+    import duckdb
 
 SHOWN = 200
 """How many characters of the database's message are shown."""
@@ -41,20 +45,21 @@ Parsed = dict[str, Any]
 """A parsed query, as DuckDB writes it in JSON."""
 
 
-def check_filter(where: str) -> Parsed:
+def check_filter(where: str, connection: duckdb.DuckDBPyConnection | None = None) -> Parsed:
     """Raise an error unless the filter is a single expression. It is parsed here but never run.
 
     Args:
         where: The filter, for example "width >= 128 AND family = 'scan'".
+        connection: A database to parse it with; by default a new one.
 
     Returns:
         The parsed expression, as the one column of a query.
     """
     import duckdb
 
-    with duckdb.connect(config=PARSER) as connection:
+    with contextlib.nullcontext(connection) if connection else duckdb.connect(config=PARSER) as parser:
         try:
-            (row,) = connection.execute("SELECT json_serialize_sql(?)", [f"SELECT\n{where}\n"]).fetchall()
+            (row,) = parser.execute("SELECT json_serialize_sql(?)", [f"SELECT\n{where}\n"]).fetchall()
         except duckdb.Error as error:
             raise bad_filter(where, error, ()) from None
     parsed = json.loads(row[0])
@@ -68,21 +73,19 @@ def check_filter(where: str) -> Parsed:
     return parsed
 
 
-def renamed(parsed: Parsed, name: Callable[[str], str]) -> str:
+def renamed(parsed: Parsed, name: Callable[[str], str], connection: duckdb.DuckDBPyConnection) -> str:
     """Write a checked filter again as SQL, with other names for its columns.
 
     Args:
         parsed: What `check_filter` returned.
         name: Gives the new name of a column, which may have dots.
+        connection: A database to write it with.
 
     Returns:
         The expression in SQL.
     """
-    import duckdb
-
     _rename(parsed["statements"], name)
-    with duckdb.connect(config=PARSER) as connection:
-        ((query,),) = connection.execute("SELECT json_deserialize_sql(?)", [json.dumps(parsed)]).fetchall()
+    ((query,),) = connection.execute("SELECT json_deserialize_sql(?)", [json.dumps(parsed)]).fetchall()
     return str(query).removeprefix("SELECT ")
 
 

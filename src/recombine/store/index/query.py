@@ -98,7 +98,7 @@ class Query:
 
     def condition(self, where: str) -> str:
         """A filter as SQL over the short names; `BadInput` says what is wrong with it."""
-        condition = renamed(check_filter(where), self.name)
+        condition = renamed(check_filter(where, self.connection), self.name, self.connection)
         described = self.run(lambda runs: f"DESCRIBE SELECT (\n{condition}\n) AS kept FROM {runs}", where)
         kind = described.column("column_type").to_pylist()[0]
         if kind not in ("BOOLEAN", '"NULL"'):

@@ -406,16 +406,19 @@ class Recursion(Study):
             log=True,
             **limits,
         )
+        # As many series as there are colours: without a latent state a step costs as much as with one.
+        compared = {name: words for name, words in names.items() if name != "answer_only"}
+        billions = named["training_flops"].astype(float) / 1e9
         yield lines(
-            named,
-            x="training_flops",
+            named.assign(billions=billions)[named["network"].isin(compared.values())],
+            x="billions",
             y="accuracy_held_out",
             series="network",
-            labels=list(names.values()),
+            labels=list(compared.values()),
             name="by_compute",
             title="What does a unit of compute buy?",
             caption="Held-out puzzles against the operations of all training steps, as the compiler counts them.",
-            x_title="operations of training",
+            x_title="billion operations of training",
             y_title=solved,
             log=True,
             **limits,

@@ -58,7 +58,7 @@ def combinations(store: Store, run: StoredRun) -> Figure:
         # A score that is no ratio of sums: the mean over combinations takes the place of the pooled score.
         frame = frame.assign(error=1 - frame["score"], spread=1.0)
     labels = [space.label(part) for part in range(space.width)]
-    number = int((frame["region"] == "trained").sum())
+    number = run.setting.support.size
     named = {} if metric == "r2" else {"score": metric.replace("_", " ")}
     made = combination_map(
         frame.assign(replicate=0, number=number), labels, title="Which pairs were trained, which held out", **named
@@ -73,7 +73,7 @@ def decodability(store: Store, run: StoredRun) -> Figure:
     frame = store.probes_df([run.run_id])
     if frame.empty:
         raise NothingToDraw("Decodability was not measured: `recombine train ... --measure decodability` measures it.")
-    frame = frame.assign(replicate=0, number=1)
+    frame = frame.assign(replicate=0, number=run.setting.support.size)
     return decodability_by_layer(frame, title="How decodable are the constituents in each layer?")
 
 

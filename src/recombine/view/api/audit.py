@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import uuid
 from pathlib import Path
 from typing import Any
@@ -26,16 +27,19 @@ def upload(viewer: Viewer, name: str, body: bytes) -> dict[str, Any]:
         raise BadInput(f"{name[:100]!r} is no table.", fix=f"give one of {', '.join(ENDINGS)}")
     if not body:
         raise BadInput(f"{name[:100]!r} is empty.", fix="give a table with a line of column names and rows")
-    folder = viewer.scratch / "tables"
-    folder.mkdir(exist_ok=True)
-    for old in sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime)[: -MOST_TABLES + 1]:
-        old.unlink(missing_ok=True)
-    path = folder / f"{uuid.uuid4().hex}{ending}"
+    tables = viewer.scratch / "tables"
+    tables.mkdir(exist_ok=True)
+    for old in sorted(tables.iterdir(), key=lambda path: path.stat().st_mtime)[: -MOST_TABLES + 1]:
+        shutil.rmtree(old, ignore_errors=True)
+    folder = tables / uuid.uuid4().hex
+    folder.mkdir()
+    # The page of the audit shows the name of the file.
+    path = folder / (re.sub(r"[^\w .-]", "_", Path(name).stem)[:80] + ending)
     path.write_bytes(body)
     try:
-        return {"table": path.name, "name": name} | _described(path, name)
+        return {"table": folder.name, "name": name} | _described(path, name)
     except BadInput:
-        path.unlink(missing_ok=True)
+        shutil.rmtree(folder)
         raise
 
 
@@ -77,9 +81,10 @@ def _cell(value: Any) -> str | None:
 
 def begin(viewer: Viewer, body: dict[str, Any]) -> dict[str, Any]:
     """Start the audit of an uploaded table: factors, scores, and what the scores mean."""
-    path = viewer.scratch / "tables" / Path(str(body.get("table", ""))).name
-    if not path.is_file():
+    found = list((viewer.scratch / "tables").glob(f"{_identifier(body.get('table'))}/*"))
+    if len(found) != 1:
         raise BadInput("The table is not here any more.", fix="drop it again")
+    path = found[0]
     factors, scores = (_columns(body, name) for name in ("factors", "scores"))
     if not factors or not scores:
         raise BadInput("An audit needs at least one factor and one score.", fix="choose columns")
@@ -99,6 +104,11 @@ def begin(viewer: Viewer, body: dict[str, Any]) -> dict[str, Any]:
     job = viewer.jobs.start("audit", f"The audit of {str(body.get('name', 'a table'))[:80]}", arguments)
     job.page = page
     return job.record()
+
+
+def _identifier(table: object) -> str:
+    """The identifier of an upload: hexadecimal digits, so it is no pattern and no path."""
+    return table if isinstance(table, str) and re.fullmatch("[0-9a-f]{32}", table) else "none"
 
 
 def _columns(body: dict[str, Any], name: str) -> list[str]:

@@ -28,7 +28,7 @@ export async function show(place, { parts }) {
 
   function columnsForm(table) {
     const roles = Object.fromEntries(table.columns.map((column) => [column.name, column.role]));
-    const options = { where: "", scale: "", success: "", lower_is_better: false, quick: false };
+    const options = { split: "", where: "", scale: "", success: "", lower_is_better: false, quick: false };
     const problem = el("div", {});
     const heads = table.columns.map((column) => el("th", {}, el("div", {}, column.name), el("div", { class: "small soft" }, `${count(column.distinct, "value")}`),
       select([["factor", "factor"], ["score", "score"], ["none", "not used"]], column.role, (role) => { roles[column.name] = role; }, { "aria-label": `Role of ${column.name}`, "data-role": column.name })));
@@ -48,7 +48,7 @@ export async function show(place, { parts }) {
     form.replaceChildren(el("h2", {}, table.name, el("span", { class: "soft small" }, `  ${count(table.rows, "row")}`)),
       el("div", { class: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, heads)),
         el("tbody", {}, table.head.map((row) => el("tr", {}, row.map((cell) => el("td", {}, cell === null ? "\u2013" : cell))))))),
-      el("div", { class: "tools", style: null }, text("where", "Only rows where", "kind = 'colors'"), text("scale", "Lowest and highest score", "0,1"), text("success", "Text that means success", "pass"),
+      el("div", { class: "tools", style: null }, text("split", "Column and value of trained rows", "split=train"), text("where", "Only rows where", "kind = 'colors'"), text("scale", "Lowest and highest score", "0,1"), text("success", "Text that means success", "pass"),
         flag("lower_is_better", "low scores are good"), flag("quick", "quick: no fitted models"), begin), problem);
   }
 

@@ -527,7 +527,7 @@ class Wandering(Scores):
     [
         ({"r2_in": 1.0}, {"a": [1], "b": [1, 2]}, "differ in length"),
         ({"surprise": 1.0}, {"a": [1]}, "does not declare surprise"),
-        ({"r2_in": np.float32(1)}, {"a": [1]}, "expected a plain number"),
+        ({"r2_in": True}, {"a": [1]}, "expected a plain number"),
         ({}, {"a": [1]}, "no number"),
     ],
 )

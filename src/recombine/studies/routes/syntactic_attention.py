@@ -164,7 +164,7 @@ class SyntacticAttentionStudy(Study):
         yield lines(
             frame.assign(compute=frame["training_flops"] / 1e9),
             x="compute",
-            x_title="operations of training, in 10⁹",
+            x_title="billions of operations of training",
             title="What does a unit of compute buy?",
             caption="The same against the operations of all training steps, as the compiler counts them.",
             **shown,

@@ -142,7 +142,7 @@ def figure(frame: pd.DataFrame) -> Any:
     return lines(
         frame.assign(compute=means / 1e9),
         x="compute",
-        x_title="operations of training, in 10⁹",
+        x_title="billions of operations of training",
         log=True,
         y="score",
         y_title="held-out score",

@@ -236,7 +236,7 @@ class Metalearning(Study):
         yield lines(
             frame.assign(compute=frame["training_flops"] / 1e9),
             x="compute",
-            x_title="operations of training, in 10⁹",
+            x_title="billions of operations of training",
             log=True,
             y="score",
             series="route",

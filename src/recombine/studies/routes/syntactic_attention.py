@@ -23,7 +23,7 @@ GAPS = ("add-jump", "around-right")
 STREAMS = {True: "syntax and meaning apart", False: "ablation: meaning in context"}
 
 
-def scan_run(tasks: int, steps: int, eval_every: int, validation_tasks: int) -> dict[str, Any]:
+def scan_run(tasks: int, steps: int, eval_every: int, validation_tasks: int, groups: int = 8) -> dict[str, Any]:
     """The settings of a run on SCAN. Adam: Muon would change directions in which words need not differ as much as all others."""
     settings = sequence_run("scan", tasks=tasks, steps=steps, eval_every=eval_every, validation_tasks=validation_tasks)
     recipe = {
@@ -35,7 +35,7 @@ def scan_run(tasks: int, steps: int, eval_every: int, validation_tasks: int) -> 
         "samples": 1,
         "steps": steps,
     }
-    return {**settings, "recipe": recipe, "objective": {"kind": "next-token", "length_groups": 8}}
+    return {**settings, "recipe": recipe, "objective": {"kind": "next-token", "length_groups": groups}}
 
 
 class SyntacticAttentionStudy(Study):
@@ -49,7 +49,7 @@ class SyntacticAttentionStudy(Study):
     kind: Literal["syntactic-attention"] = "syntactic-attention"
     profiles: ClassVar[dict[str, dict[str, Any]]] = {
         "smoke": {
-            "base": scan_run(tasks=8, steps=6, eval_every=6, validation_tasks=4),
+            "base": scan_run(tasks=8, steps=6, eval_every=6, validation_tasks=4, groups=0),
             "widths": (8, 16),
             "splits": ("simple", "add-jump"),
             "combinations": 16,
@@ -164,7 +164,7 @@ class SyntacticAttentionStudy(Study):
         yield lines(
             frame.assign(compute=frame["training_flops"] / 1e9),
             x="compute",
-            x_title="operations of training, in 10⁹",
+            x_title="billions of operations of training",
             title="What does a unit of compute buy?",
             caption="The same against the operations of all training steps, as the compiler counts them.",
             **shown,

@@ -179,6 +179,17 @@ def test_a_margin_goes_with_one_scale_and_no_margin_with_several(arm, direction)
     assert getattr(column, direction)(0.05).margin == 0.05
 
 
+def test_the_first_scale_has_the_name_of_the_score(arm):
+    column = arm["r2"].at(number=80, width=16).on_scales(score="accuracy")
+    assert [cell["scale"] for cell in column.cells] == ["accuracy", "log error", "root error"]
+    assert column.greater().scales == (
+        ("accuracy", 0.05),
+        *arm["r2"].at(number=80, width=16).on_scales().greater().scales[1:],
+    )
+    with pytest.raises(BadInput, match="name of another scale"):
+        arm["r2"].on_scales(score="log error")
+
+
 def test_scales_do_not_mix(arm):
     number = arm["r2"].at(width=8).rise()
     with pytest.raises(BadInput, match="only one of the two is on scales"):

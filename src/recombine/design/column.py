@@ -48,13 +48,20 @@ class Scale(NamedTuple):
 LEAST_ERROR = 1e-6
 """A smaller error counts as this one: a perfect score has a logarithm, too."""
 
+PLAIN = "R2"
+"""The name of the first scale, the score itself, unless a study gives another."""
 SCALES: Mapping[str, Scale] = {
-    "R2": Scale(lambda score: score, 0.05),
+    PLAIN: Scale(lambda score: score, 0.05),
     "log error": Scale(lambda score: -np.log(np.maximum(1 - score, LEAST_ERROR)), float(np.log(1.25))),
     "root error": Scale(lambda score: -np.sqrt(np.maximum(1 - score, 0)), 0.05),
 }
 """The scales on which gains are compared. A bounded score compresses gains near its ceiling, and a difference of gains can
 change its sign from scale to scale. The margins: .05 of R2, an error that is 1.25 times as large, .05 of a root error."""
+
+
+def scale_names(score: str = PLAIN) -> list[str]:
+    """The names of the scales, where the score itself has this name."""
+    return [score if name == PLAIN else name for name in SCALES]
 
 
 def _operator(combine: Callable[..., Values], sign: str) -> Callable[[Column, Column | float], Column]:
@@ -194,15 +201,23 @@ class Column:
         """The logarithm to base 2: a difference of logarithms counts doublings."""
         return self.map(np.log2, "log2")
 
-    def on_scales(self, least: float = LEAST_ERROR) -> Column:
+    def on_scales(self, least: float = LEAST_ERROR, score: str = PLAIN) -> Column:
         """The same score on each of `SCALES`, as a further axis `scale`.
 
         Use it where gains or gaps at different heights are compared: the claim then has to hold on every scale.
 
         Args:
             least: A smaller error counts as this one. An accuracy over n answers cannot tell errors below 1 / n apart.
+            score: What the score is called, as the name of the first scale.
+
+        Example:
+            ```python
+            main["accuracy_held_out"].on_scales(least=0.005, score="accuracy")
+            ```
         """
-        cells = tuple({**cell, "scale": name} for cell in self.cells for name in SCALES)
+        if score in set(SCALES) - {PLAIN}:
+            raise BadInput(f"{score!r} is the name of another scale.", fix='what the score is: "R2", "accuracy"')
+        cells = tuple({**cell, "scale": name} for cell in self.cells for name in scale_names(score))
 
         def change(values: Values) -> Values:
             told = values if least == LEAST_ERROR else np.minimum(values, 1 - least)
@@ -274,12 +289,13 @@ class Column:
         return self._judged("below", threshold)
 
     def _judged(self, direction: Direction, margin: float | None) -> Test:
-        scales = tuple((name, SCALES[name].margin) for name in (cell.get("scale") for cell in self.cells) if name)
-        if [name for name, _ in scales] != list(SCALES) if scales else len(self.cells) != 1:
+        names = [str(cell["scale"]) for cell in self.cells if "scale" in cell]
+        if names != scale_names(names[0]) if names else len(self.cells) != 1:
             raise BadInput(
                 f"{self.words} has {len(self.cells)} cells, and a claim is about one number per replicate.",
                 fix="choose a cell with .at(...) or reduce with .rise(), .lowest(), .mean(), ...",
             )
+        scales = tuple(zip(names, (scale.margin for scale in SCALES.values()), strict=False))
         if (margin is None) != bool(scales):
             raise BadInput(
                 f"{self.words} {'has a margin for each scale' if scales else 'has no margin'}.",

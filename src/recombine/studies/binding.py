@@ -170,7 +170,8 @@ class Binding(Study):
 
         def kept(network: str, where: str) -> Column:
             """How much of its share of pairs told apart a network keeps, on scales."""
-            return (1 - of(network, f"confused_{where}")).on_scales() - (1 - of(network, "confused_in")).on_scales()
+            here, trained = (1 - of(network, f"confused_{each}") for each in (where, "in"))
+            return here.on_scales(score="share") - trained.on_scales(score="share")
 
         def divided(arm: str, column: str = "ari") -> Column:
             return if_run(self, dividers.get(arm), column)

@@ -198,7 +198,7 @@ class DepthOrWidth(Study):
 
         def score(name: str, layers: int, column: str = "composed") -> Column:
             """The accuracy on held-out chains of four and five steps, or another column, on several scales."""
-            return tables[name][column].at(layers=layers).on_scales(LEAST)
+            return tables[name][column].at(layers=layers).on_scales(LEAST, "accuracy")
 
         def gain(name: str, layers: int = self.deep) -> Column:
             """The accuracy of a deeper network minus that of the widest."""

@@ -292,7 +292,7 @@ class Recursion(Study):
 
         def score(name: str, column_name: str = "accuracy_held_out") -> Column:
             """The share of held-out puzzles that are right in every cell, on several scales."""
-            return column(name, column_name).on_scales(LEAST)
+            return column(name, column_name).on_scales(LEAST, "accuracy")
 
         def spread(names: tuple[str, ...], column_name: str) -> Column:
             """Half the distance of most and fewest, relative to their middle."""

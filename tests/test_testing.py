@@ -84,9 +84,9 @@ EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("models", "recursive"): [{"cells": 6, "width": 16, "heads": 2, "updates": 2, "cycles": 2, "steps": 2}],
     ("models", "encoder-decoder"): [{"width": 16, "layers": 1, "heads": 2}],
     ("encodings", "unsaid"): [],  # It tells no combinations apart: tests/encodings/test_unsaid.py.
-    ("families", "picture"): [
-        {"search": {"population": 12, "generations": 6, "depth": 4, "width": 8, "hidden": 1}}
-    ],  # The search takes long.
+    ("encodings", "puzzle-identifier"): [],  # Only puzzles have identifiers: tests/families/test_arc.py.
+    ("families", "arc"): [],  # A task tells the puzzle and not the pair of grids: tests/families/test_arc.py.
+    ("supports", "episodes"): [],  # Its space is that of episodes: tests/supports/test_episodes.py.
     ("families", "hyperteacher"): [{"inputs": 3, "hidden": 4, "outputs": 2, "layers": 2}],
     ("families", "lookup"): [{"inputs": 3, "hidden": 4, "outputs": 2, "coefficients": "k-hot"}],
     ("models", "mlp"): [{"width": 8, "depth": 2}, {"widths": [7]}],
@@ -96,6 +96,15 @@ EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("models", "cppn"): [],  # So is this one: tests/models/test_cppn.py.
 }
 """What to check besides a component's defaults, and instead of them where it has none."""
+ELSEWHERE = {
+    "families": (
+        *("ciphers", "goals", "grammars", "grids", "lookup-goals", "objects", "odd-one-out", "pairs"),
+        *("picture", "preferences", "problem", "scenes", "silhouettes", "sprites"),
+    ),
+    "models": ("slot-attention", "slot-autoencoder", "syntactic-attention"),
+}
+"""Components whose own tests check the contract, on a space or at a size of their own: tests/families, tests/models."""
+EXAMPLES |= {(room, kind): [] for room, kinds_apart in ELSEWHERE.items() for kind in kinds_apart}
 
 
 OWN: dict[str, Space] = {
@@ -113,7 +122,7 @@ OWN: dict[str, Space] = {
 }
 """The spaces of supports that exist on no other."""
 
-SMALLER: dict[str, Space] = {"problem": InstanceSpace(number=20), "sudoku": InstanceSpace(number=16)}
+SMALLER: dict[str, Space] = {"mazes": InstanceSpace(number=20), "sudoku": InstanceSpace(number=16)}
 """In place of a family's own space, where that takes long: every instance is solved."""
 
 SIZES: dict[str, dict[str, int]] = {

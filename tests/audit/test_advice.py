@@ -132,11 +132,11 @@ def test_no_part_is_named_by_chance(make_cells):
     """Scores of coins, two hundred values: hardly ever is one named."""
     rng = np.random.default_rng(1)
     named = 0
-    for _ in range(20):
+    for _ in range(10):
         rows = sorted({(int(a), int(b)) for a, b in rng.integers(200, size=(1500, 2))})
         cells = make_cells(rows, rng.integers(2, size=len(rows)).astype(float), binary=True)
         named += "part-not-learned" in say(cells)
-    assert named <= 3
+    assert named <= 2
 
 
 def test_groups_are_joined(make_cells):

@@ -24,6 +24,7 @@ SCORES = Scores()
 def known(tmp_path, monkeypatch):
     """The times of a machine that did nothing yet."""
     times = Timings(tmp_path / "cache")
+    monkeypatch.setattr(time_estimate, "_corrections", {})
     monkeypatch.setattr(time_estimate, "timings", lambda: times)
     monkeypatch.setattr("recombine.training.trainer.timings", lambda: times)
     monkeypatch.setattr("recombine.engines.local.timings", lambda: times)

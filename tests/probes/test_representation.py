@@ -90,7 +90,12 @@ def test_other_models_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("name", "asymmetry", "maps"), [("skull", 0.255, 20), ("butterfly", 0.233, 32), ("apple", 0.097, 64)]
+    ("name", "asymmetry", "maps"),
+    [
+        ("skull", 0.255, 20),
+        pytest.param("butterfly", 0.233, 32, marks=pytest.mark.slow),
+        pytest.param("apple", 0.097, 64, marks=pytest.mark.slow),
+    ],
 )
 def test_published_networks_have_the_scores_that_were_found_for_them(picbreeder, name, asymmetry, maps):
     """Figures of an earlier analysis at 64 x 64 pixels, by which the exact forms of the scores were chosen; its draws were other ones."""

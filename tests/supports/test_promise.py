@@ -80,7 +80,7 @@ def exists(kind: SupportKind, space: Space) -> bool:
     return True
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=100)
 @given(st.integers(0, len(KINDS) - 1), st.integers(0, len(SPACES) - 1), st.integers(0, 10_000))
 def test_promises_are_kept(kind_number: int, space_number: int, seed: int):
     kind, space = KINDS[kind_number], SPACES[space_number]

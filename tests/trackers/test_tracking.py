@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
 import threading
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +17,8 @@ from recombine.component import kinds
 from recombine.errors import BadInput, MissingPackage
 from recombine.trackers import tracking
 from recombine.trackers.tracking import Tracking, trackers_of
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "trackers.md"
 
 
 def swept(tmp_path, settings, name="store", **more):
@@ -122,3 +128,20 @@ def test_a_tracker_that_is_not_installed_is_refused_before_training(tmp_path, se
     with pytest.raises(MissingPackage, match=rf'pip install "recombine\[{kind}\]"'):
         swept(tmp_path, settings, track=kind)
     assert not (tmp_path / "store").exists()
+
+
+def test_the_python_of_the_page_names_what_exists(monkeypatch):
+    """docs/trackers.md, without training: the calls are recorded, and their trackers are made."""
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    calls: list[tuple[str, dict[str, Any]]] = []
+    for name in ("run", "sweep"):
+        real = inspect.signature(getattr(rc, name))
+        monkeypatch.setattr(
+            rc,
+            name,
+            lambda *given, name=name, real=real, **named: calls.append((name, real.bind(*given, **named).arguments)),
+        )
+    exec(compile(code, PAGE.name, "exec", dont_inherit=True), {"rc": rc})
+    assert [name for name, _ in calls] == ["run", "sweep"]
+    kinds_given = [[tracker.kind for tracker in trackers_of(given["track"])] for _, given in calls]
+    assert kinds_given == [["tensorboard"], ["wandb", "mlflow"]]

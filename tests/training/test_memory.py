@@ -47,6 +47,10 @@ class Scarce:
     def seconds(self) -> float:
         return self.inner.seconds
 
+    @property
+    def compilations(self) -> int:
+        return self.inner.compilations
+
     def advance(self, program: Program, *arguments: Any) -> Any:
         self.stack_size.append(program.stack_size)
         real = self.inner.advance(program, *arguments)

@@ -163,3 +163,14 @@ def test_a_new_meaning_has_a_new_name(monkeypatch: pytest.MonkeyPatch):
     before = SCORES.name
     monkeypatch.setattr(Scores, "version", Scores.version + 1)
     assert SCORES.name != before
+
+
+def test_without_a_number_of_examples_it_is_the_familys(setting: Setting):
+    """Grids of puzzles differ in size: the family knows how many examples make one."""
+    number = setting.config.family.validation_samples
+    some = {"combinations": 2, "draws": 1, "map": False}
+    given, own = (
+        Scores.model_validate({**some, "samples": samples}).measure(setting, setting.network())
+        for samples in (number, None)
+    )
+    assert own == given

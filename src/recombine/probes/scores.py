@@ -53,8 +53,8 @@ class Scores(Measurement):
     """The largest number of combinations in each region."""
     draws: PositiveInt = 4
     """The number of tasks (draws of coefficients) of each combination."""
-    samples: PositiveInt = 64
-    """The number of examples of each task."""
+    samples: PositiveInt | None = 64
+    """The number of examples of each task. None: as many as the family validates with, which is one grid of a puzzle."""
     map: bool = True
     """Whether the validation side and the rest of a small space are scored too, for the map."""
 
@@ -82,7 +82,7 @@ class Scores(Measurement):
         by_region = {region: np.repeat(some, self.draws, axis=0) for region, some in rows.items()}
         tasks = np.concatenate([*by_region.values()])
         names = np.repeat([*by_region], [len(some) for some in by_region.values()])
-        compute = ScoreTask(config.family, config.objective, self.samples)
+        compute = ScoreTask(config.family, config.objective, self.samples or config.family.validation_samples)
         parts = [
             over_tasks(compute, setting, network, some, Stream.TEST, region, batch)
             for region, some in by_region.items()

@@ -275,9 +275,9 @@ class Recursion(Study):
         return arms
 
     def measurements(self) -> list[Any]:
-        scores = Scores(combinations=self.combinations, draws=1, samples=1, map=False)
         return [
-            scores.replace(samples=self.base.family.validation_samples),
+            # Grids of the tasks differ in size.
+            Scores(combinations=self.combinations, draws=1, samples=None, map=False),
             OuterSteps(times=self.times, combinations=self.combinations),
             WrongIdentifier(combinations=self.combinations),
             Compute(),

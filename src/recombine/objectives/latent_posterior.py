@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
@@ -100,9 +101,11 @@ class LatentPosterior(Objective):
     """Steps in which the posterior of a text is fitted."""
     fast_rate: PositiveFloat = 0.3
     """The learning rate of these steps."""
-    damping: NonNegativeFloat = 1.0
+    damping: NonNegativeFloat = 0.1
     """Added to the root mean square of a gradient in these steps. Near 0, each number moves by about `fast_rate` per step, also where
     it is of no use."""
+    deviation: PositiveFloat = 1.0
+    """The standard deviation of each latent number before the first fast step; that of the prior is 1. The mean begins at 0."""
     fixed_noise: bool = False
     """Whether all steps of a fit use the same noise. The fit then depends on that noise."""
     draws: int = Field(default=8, ge=8)
@@ -150,7 +153,8 @@ class LatentPosterior(Objective):
             return jnp.sum(network.log_likelihoods(stem, latents.astype(stem.dtype), targets), axis=1)
 
         noises = self.noises(key, self.fast_steps if steps is None else steps, shape)
-        return fit_posterior(log_likelihood, Posterior.prior(*shape), noises, self.fast_rate, self.damping)
+        start = Posterior(jnp.zeros(shape), jnp.full(shape, 2 * math.log(self.deviation)))
+        return fit_posterior(log_likelihood, start, noises, self.fast_rate, self.damping)
 
     def predict(self, network: Network, codes: Codes, batch: Batch, key: Array) -> TaskOutputs:
         """The bound as log-probabilities of tokens, with one draw of fresh noise. The divergence is shared equally by the tokens."""

@@ -88,12 +88,22 @@ class LatentThoughts(Study):
     shown = "bits_in", "bits", "divergence", "exact", "training_flops"
 
     base: RunConfig = RunConfig.model_validate(
-        text_run(tasks=16, steps=300, eval_every=100, validation_tasks=64, topics=12)
+        text_run(
+            tasks=16,
+            steps=300,
+            eval_every=100,
+            validation_tasks=64,
+            topics=6,
+            family={"kind": "topics", "groups": 4, "members": 4, "concentration": 0.3},
+            latent_size=4,
+            window=2,
+            mlp_ratio=2,
+        )
     )
     """What all runs share; the arms set latents, fast steps and the decoder."""
     fast: tuple[Fast, ...] = ((1, 0.3), (4, 0.3), (16, 0.3))
     """Numbers of fast steps, fewest first, each with its learning rate."""
-    latents: tuple[PositiveInt, ...] = (1, 4)
+    latents: tuple[PositiveInt, ...] = (1, 2)
     """Numbers of latents in each layer, fewest first. All other runs have the most."""
     widths: tuple[PositiveInt, ...] = (16, 32)
     """Widths of the decoder, narrowest first. All other runs have the widest."""
@@ -103,7 +113,7 @@ class LatentThoughts(Study):
     """How many times as many steps a latent-free decoder gets, so that training costs as much as with latents."""
     longer_whole: PositiveInt = 9
     """The same for a latent-free decoder that sees the whole text."""
-    mlp_ratio: PositiveInt = 6
+    mlp_ratio: PositiveInt = 4
     """Of latent-free decoders: as many weights as cross-attention has. With latents, it is that of the base."""
     uniform: PositiveFloat = 100.0
     """The concentration of the control: all topics and all styles are nearly the same, so nothing about a text is worth knowing."""

@@ -137,7 +137,7 @@ class LatentThoughts(Study):
         def cases(chosen: tuple[Fast, ...]) -> list[dict[str, Any]]:
             return [{"fast_steps": steps, "fast_rate": rate} for steps, rate in chosen]
 
-        steps, rate = self.fast[-1]
+        (steps, rate), middle = self.fast[-1], self.fast[len(self.fast) // 2]
         sizes: dict[str, Any] = {"latents": self.latents[-1], "width": self.widths[-1]}
         main = Arm(self.base, cases=cases(self.fast), **sizes)
         one = Arm(self.base, fast_steps=steps, fast_rate=rate, **sizes)
@@ -152,7 +152,7 @@ class LatentThoughts(Study):
             "plain_longer": plain.replace(steps=self.longer * slow),
             "plain_wider": plain.replace(width=self.wide),
             "whole": plain.replace(window=0, steps=self.longer_whole * slow),
-            "control_uniform": one.replace(concentration=self.uniform),
+            "control_uniform": one.replace(concentration=self.uniform, fast_steps=middle[0], fast_rate=middle[1]),
         }
 
     def measurements(self) -> list[Any]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from auditing import auditing
 from engine import engine
+from latents import latents
 from measuring import print_table, row, seconds, side_by_side
 from planning import planning
 from puzzles import puzzles
@@ -56,6 +57,7 @@ BENCHMARKS = {
     "engine": engine,
     "sequences": sequences,
     "puzzles": puzzles,
+    "latents": latents,
     "recipes": recipes,
     "sweep": sweep,
     "syncing": syncing,

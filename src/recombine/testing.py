@@ -264,7 +264,7 @@ def check_family(family: Family, space: Space) -> None:
     _expect(batch.mask.shape == shape[:2], f"the mask has shape {batch.mask.shape}, expected {shape[:2]}")
     _expect((batch.mask == 0) | (batch.mask == 1), "the mask holds other numbers than 0 and 1")
     # Answers in tokens have the length of the longest one; outputs are a number for each word at each place.
-    if family.targets != "tokens":
+    if family.targets not in ("tokens", "text"):
         shape = (TASKS, SAMPLES, family.output_size)
         _expect(batch.targets.shape == shape, f"targets have shape {batch.targets.shape}, expected {shape}")
     if family.targets != "tokens":  # A prompt has one answer, whatever the key.
@@ -274,8 +274,8 @@ def check_family(family: Family, space: Space) -> None:
 
 
 def _check_scores(family: Family, batch: Batch) -> None:
-    # Answers in tokens are what is scored; outputs are a number for each word at each place.
-    size = batch.targets.shape[-1] if family.targets == "tokens" else family.output_size
+    # What is scored has one number per token; outputs have one for each word at each place.
+    size = batch.targets.shape[-1] if family.targets in ("tokens", "text") else family.output_size
     blank = jnp.zeros((TASKS, SAMPLES, size))
     score = jax.jit(jax.vmap(family.score))
     scores = score(batch, blank)

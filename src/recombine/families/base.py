@@ -48,9 +48,9 @@ class Batch(eqx.Module):
     """What a family scores by where the targets are not enough, such as the concepts that an image must show."""
 
 
-TargetKind = Literal["numbers", "classes", "images", "tokens"]
+TargetKind = Literal["numbers", "classes", "images", "tokens", "text"]
 """The kind of targets. Images: pixels between -1 and 1; every image that shows the labels is right. Tokens: the numbers
-of an answer's words, padded."""
+of an answer's words, padded. Text: the tokens of a whole text, which are predicted and not generated."""
 
 
 TaskScores = Mapping[str, Float[Array | np.ndarray, "..."]]

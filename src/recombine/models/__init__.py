@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from recombine.models.decoder import Decoder as Decoder
     from recombine.models.encoder_decoder import EncoderDecoder as EncoderDecoder
     from recombine.models.hypernetwork import Hypernetwork as Hypernetwork
+    from recombine.models.latent_decoder import (
+        LatentDecoder as LatentDecoder,
+        LatentDecoderNetwork as LatentDecoderNetwork,
+    )
     from recombine.models.masked import Masked as Masked, MaskedNetwork as MaskedNetwork
     from recombine.models.mlp import MLP as MLP
     from recombine.models.recursive import Recursive as Recursive, RecursiveNetwork as RecursiveNetwork

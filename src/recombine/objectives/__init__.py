@@ -15,5 +15,6 @@ if TYPE_CHECKING:
     from recombine.objectives.constraint_reward import ConstraintReward as ConstraintReward
     from recombine.objectives.deep_supervision import DeepSupervision as DeepSupervision
     from recombine.objectives.flow_matching import FlowMatching as FlowMatching
+    from recombine.objectives.latent_posterior import LatentPosterior as LatentPosterior
     from recombine.objectives.next_token import NextToken as NextToken
     from recombine.objectives.regression import Regression as Regression

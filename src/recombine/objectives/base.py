@@ -60,6 +60,10 @@ class Objective(Component, abc.ABC):
         """What is carried into the first step, given a batch of zeros; None for most objectives."""
         return None
 
+    def passes(self) -> float:
+        """How many times a forward and backward pass a step costs. More than 1 where it has an inner loop: an estimate of time needs it."""
+        return 1.0
+
     def trained_network(self, state: TrainState) -> Network:
         """The network that is evaluated and stored: the trained one, unless an objective averages weights."""
         return state.network

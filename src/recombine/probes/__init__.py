@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from recombine.probes.ridge import RidgePath as RidgePath, mean_r2 as mean_r2
     from recombine.probes.routes.compute import Compute as Compute
     from recombine.probes.routes.outer_steps import OuterSteps as OuterSteps
+    from recombine.probes.routes.text_bound import TextBound as TextBound
+    from recombine.probes.routes.text_latents import TextLatents as TextLatents
     from recombine.probes.routes.wrong_identifier import WrongIdentifier as WrongIdentifier
     from recombine.probes.scan_certificate import ScanCertificateMeasurement as ScanCertificateMeasurement
     from recombine.probes.scan_commands import ScanCommands as ScanCommands

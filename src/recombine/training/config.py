@@ -22,7 +22,13 @@ FORMAT = 1
 """Raise it when the meaning of a run changes (streams, hashing): older runs then no longer count."""
 
 
-OBJECTIVES = {"numbers": "regression", "classes": "classification", "images": "flow-matching", "tokens": "next-token"}
+OBJECTIVES = {
+    "numbers": "regression",
+    "classes": "classification",
+    "images": "flow-matching",
+    "tokens": "next-token",
+    "text": "latent-posterior",
+}
 """The objective for each kind of targets."""
 
 LATER = ("parents", "trains")

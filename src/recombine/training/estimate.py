@@ -58,12 +58,20 @@ def flops_per_step(config: RunConfig) -> float:
     Correct to a factor of two, except for convolutions, which use their weights many times. `flops.py` counts exactly.
     """
     rows = config.recipe.tasks * config.recipe.samples
+    # Every token passes through every matrix.
     if config.model.autoregressive:
-        # Every token passes through every matrix.
         rows *= config.encoding.size(config.space, config.family) + config.family.input_size
+    elif config.family.targets == "text":
+        rows *= config.family.input_size
     leaves = jax.tree.leaves(network_shapes(config.model, config.encoding, config.space, config.family))
     shapes = [leaf for leaf in leaves if isinstance(leaf, jax.ShapeDtypeStruct)]
-    return 6.0 * rows * config.model.reuse() * sum(shape.size for shape in shapes if len(shape.shape) > 1)
+    return (
+        6.0
+        * rows
+        * config.model.reuse()
+        * config.objective.passes()
+        * sum(shape.size for shape in shapes if len(shape.shape) > 1)
+    )
 
 
 @functools.cache

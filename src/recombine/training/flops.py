@@ -13,6 +13,7 @@ from jaxtyping import Array, PyTree
 from recombine.encodings.base import Encoding
 from recombine.families.base import Family
 from recombine.models.base import EmbeddedNetwork, Model, Network
+from recombine.models.latent_decoder import LatentDecoderNetwork
 from recombine.models.sequence import SequenceNetwork
 from recombine.objectives.base import Objective, trained_leaves
 from recombine.spaces.base import Space
@@ -109,7 +110,7 @@ def weight_count(network: Network) -> int:
     body: list[Any] = [network]
     if isinstance(network, EmbeddedNetwork):
         body = [network.network]
-    elif isinstance(network, SequenceNetwork):
+    elif isinstance(network, SequenceNetwork | LatentDecoderNetwork):
         body = [eqx.tree_at(lambda own: own.embedding, network, None)]
     leaves, chosen = jax.tree.leaves(body), jax.tree.leaves([trained_leaves(each) for each in body])
     return sum(leaf.size for leaf, is_weight in zip(leaves, chosen, strict=True) if is_weight)

@@ -16,4 +16,5 @@ if TYPE_CHECKING:
     from recombine.objectives.deep_supervision import DeepSupervision as DeepSupervision
     from recombine.objectives.flow_matching import FlowMatching as FlowMatching
     from recombine.objectives.next_token import NextToken as NextToken
+    from recombine.objectives.policy_gradient import PolicyGradient as PolicyGradient
     from recombine.objectives.regression import Regression as Regression

@@ -58,7 +58,8 @@ def test_experts_learn_their_reward_and_leave_each_other_alone(module: Any) -> N
         assert torch.equal(value, before[name])
 
     def chance(model: Any, number: int) -> float:
-        return float(torch.softmax(model(BATCH), dim=1)[:, number].mean().detach())
+        with torch.no_grad():
+            return float(torch.softmax(model(BATCH), dim=1)[:, number].mean())
 
     assert chance(experts.mix({"two": 1.0}), 2) > chance(module, 2) + 0.1
     weights = experts.search(lambda model: chance(model, 3), population=8, rounds=3)

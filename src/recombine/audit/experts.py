@@ -183,6 +183,8 @@ class ModuleExperts:
         Returns:
             The weights by name, for `mix`. They are at least as good, by `score`, as each single expert and as the module.
         """
+        import torch
+
         from recombine.probes.routes.search import search_weights
 
         names = list(self.scales)
@@ -190,7 +192,8 @@ class ModuleExperts:
             raise BadInput("There are no experts to mix.", fix="train some first")
 
         def scores(rows: Any) -> Any:
-            return np.array([float(score(self.mix(dict(zip(names, row, strict=True))))) for row in rows])
+            with torch.no_grad():
+                return np.array([float(score(self.mix(dict(zip(names, row, strict=True))))) for row in rows])
 
         weights, _ = search_weights(scores, len(names), population=population, rounds=rounds, seed=seed)
         return dict(zip(names, weights.tolist(), strict=True))
@@ -205,8 +208,7 @@ class ModuleExperts:
 
             def __init__(self, left: Any, right: Any) -> None:
                 super().__init__()
-                self.register_buffer("left", left)
-                self.register_buffer("right", right)
+                self.left, self.right = (torch.nn.Parameter(part, requires_grad=False) for part in (left, right))
                 self.scales = torch.nn.Parameter(torch.ones_like(right[:, 0]))
 
             def forward(self, value: Any) -> Any:

@@ -253,7 +253,7 @@ class ExpertVectors(Study):
         }
 
     def measurements(self) -> list[Any]:
-        sizes = {"draws": self.draws, "composite_draws": self.composite_draws}
+        sizes: dict[str, Any] = {"draws": self.draws, "composite_draws": self.composite_draws}
         return [ExpertScores(**sizes), Mixing(**sizes, few=self.few)]
 
     def claims(self, base: Arm, experts: Arm, mixtures: Arm, merged: Arm) -> Claims:
@@ -431,7 +431,7 @@ class ExpertVectors(Study):
         """The score on earlier tasks right after their expert was trained and at the end, by kind and replicate."""
         earlier = list(self.tasks[:-1])
         first = experts[(experts["objective"] == TOKENS) & experts["task"].isin(earlier)]
-        before = first.groupby(["replicate", "model"], as_index=False)["own"].mean().rename(columns={"own": "before"})
+        before = first.assign(before=first["own"]).groupby(["replicate", "model"], as_index=False)[["before"]].mean()
         after = merged.assign(
             after=merged.reindex(columns=[f"right_{task}" for task in earlier]).astype(float).mean(axis=1)
         )

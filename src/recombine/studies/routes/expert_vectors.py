@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, ClassVar, Literal
 
 import pandas as pd
@@ -32,31 +33,40 @@ WAYS = {
 
 
 def base_run(
-    tasks: tuple[str, ...], *, steps: int, batch: int, shown: tuple[int, ...], family: dict[str, Any], **settings: Any
+    tasks: tuple[str, ...],
+    *,
+    steps: int,
+    batch: int,
+    shown: tuple[int, ...],
+    rare: float,
+    family: dict[str, Any],
+    **settings: Any,
 ) -> dict[str, Any]:
-    """The settings of the base: trained on all single tasks, and on some pairs of them, all equally often.
+    """The settings of the base: trained on all single tasks, and on some pairs of them.
 
     Args:
         tasks: The tasks.
         steps: Steps of training.
         batch: Strings in a step.
         shown: Which pairs are trained: those whose second task is so many places after the first.
+        rare: How often a single task is trained, relative to a pair.
         family: Settings of the family.
         **settings: Other parts of the run.
     """
-    trained = [(task, NOTHING) for task in tasks] + list(composites(tasks, shown))
+    alone, pairs = [(task, NOTHING) for task in tasks], list(composites(tasks, shown))
+    weights = [rare] * len(alone) + [1.0] * len(pairs)
     return sequence_run(
         {"kind": "string-tasks", "tasks": tasks, **family},
         tasks=batch,
         steps=steps,
         eval_every=steps,
         validation_tasks=16,
-        support={"kind": "given", "combinations": trained},
+        support={"kind": "given", "combinations": alone + pairs, "weights": weights},
         **settings,
     )
 
 
-FOUR = ("reverse", "shift", "sort", "swap")
+EVERY = ("reverse", "shift", "sort", "swap", "rotate", "repeat")
 
 
 class ExpertVectors(Study):
@@ -72,10 +82,11 @@ class ExpertVectors(Study):
     profiles: ClassVar[dict[str, dict[str, Any]]] = {
         "smoke": {
             "base": base_run(
-                FOUR[:3],
+                EVERY[:3],
                 steps=10,
                 batch=16,
                 shown=(1,),
+                rare=1.0,
                 family={"length": 4, "alphabet": 4},
                 model={"kind": "decoder", "width": 16, "layers": 1, "heads": 2},
             ),
@@ -93,10 +104,11 @@ class ExpertVectors(Study):
         "workstation": {"first_seed": 8100, "replicates": 24, "ranks": (1, 4, 16)},
         "paper": {
             "base": base_run(
-                (*FOUR, "rotate", "repeat"),
+                EVERY,
                 steps=2000,
                 batch=256,
-                shown=(1, 2),
+                shown=(1, 2, 3),
+                rare=0.1,
                 family={"length": 8, "alphabet": 12},
                 model={"kind": "decoder", "width": 128, "layers": 4, "heads": 4},
             ),
@@ -111,10 +123,11 @@ class ExpertVectors(Study):
 
     base: RunConfig = RunConfig.model_validate(
         base_run(
-            FOUR,
-            steps=200,
+            EVERY,
+            steps=300,
             batch=64,
-            shown=(1, 2),
+            shown=(1, 2, 3, 4),
+            rare=0.1,
             family={},
             model={"kind": "decoder", "width": 64, "layers": 2, "heads": 4},
         )
@@ -211,21 +224,25 @@ class ExpertVectors(Study):
         return self.base.replace(seeds=Seeds.replicate(seed))
 
     def arms(self) -> dict[str, Arm]:
+        # Many runs start from the same ones, and making a configuration takes time.
+        expert = functools.cache(self.expert)
+
         def of(name: str) -> Any:
-            return lambda cell: getattr(self.expert(cell.task, cell.model, cell.objective, cell.seed), name)
+            return lambda cell: getattr(expert(cell.task, cell.model, cell.objective, cell.seed), name)
 
         def experts(cell: Any) -> tuple[RunConfig, ...]:
-            return tuple(self.expert(task, cell.model, cell.trained, cell.seed) for task in self.tasks)
+            return tuple(expert(task, cell.model, cell.trained, cell.seed) for task in self.tasks)
 
-        def merged(cell: Any) -> tuple[RunConfig, ...]:
-            run = None
-            for task in self.tasks[:-1]:
-                run = self.expert(task, cell.model, TOKENS, cell.seed, run)
-            assert run is not None
-            return (run,)
+        @functools.cache
+        def merged(number: int, model: str, seed: int) -> RunConfig:
+            """The expert on this many tasks, trained one after the other."""
+            task = self.tasks[number - 1]
+            if number == 1:
+                return expert(task, model, TOKENS, seed)
+            return self.expert(task, model, TOKENS, seed, merged(number - 1, model, seed))
 
         def last(name: str) -> Any:
-            return lambda cell: getattr(self.expert(self.tasks[-1], cell.model, TOKENS, cell.seed), name)
+            return lambda cell: getattr(merged(len(self.tasks), cell.model, cell.seed), name)
 
         pair = {name: self.models[name] for name in self.pair}
         return {
@@ -245,10 +262,7 @@ class ExpertVectors(Study):
                 parents=experts,
             ),
             "merged": Arm(
-                self.base,
-                model=pair,
-                parents=merged,
-                **{name: last(name) for name in ("recipe", "support", "eval_every")},
+                self.base, model=pair, **{name: last(name) for name in ("recipe", "support", "eval_every", "parents")}
             ),
         }
 

@@ -139,19 +139,19 @@ class ExpertVectors(Study):
     """Steps in which an expert is trained by next tokens."""
     steps_reward: PositiveInt = 150
     """Steps in which an expert is trained by a reward."""
-    batch: PositiveInt = 32
+    batch: PositiveInt = 16
     """Strings in a step of an expert."""
     answers: int = Field(default=4, ge=2)
     """Sampled answers to each string where an expert is trained by a reward."""
     divergence: float = Field(default=0.05, ge=0)
     """The weight of the KL divergence from the base there."""
-    rate_scales: PositiveFloat = 0.03
+    rate_scales: PositiveFloat = 0.02
     """The learning rate of scales, trained by next tokens."""
-    rate_scales_reward: PositiveFloat = 0.03
+    rate_scales_reward: PositiveFloat = 0.02
     """The same, trained by a reward."""
-    rate_lora: PositiveFloat = 0.005
+    rate_lora: PositiveFloat = 0.002
     """The learning rate of LoRA, trained by next tokens."""
-    rate_lora_reward: PositiveFloat = 0.005
+    rate_lora_reward: PositiveFloat = 0.002
     """The same, trained by a reward."""
     draws: PositiveInt = 256
     """Strings of each single task in the test."""

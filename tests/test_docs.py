@@ -69,7 +69,7 @@ def test_the_encoding_of_the_page_conforms(extending):
 def test_the_page_about_your_own_network_runs_as_it_stands():
     page = (ROOT / "docs" / "inside-a-network.md").read_text()
     names: dict[str, Any] = {"__name__": "inside"}
-    *blocks, symmetry = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    *blocks, symmetry, experts = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     for block in blocks:
         exec(compile(block, "inside-a-network.md", "exec"), names)
     pruned: Any = names["pruned"]
@@ -78,6 +78,10 @@ def test_the_page_about_your_own_network_runs_as_it_stands():
     exec(compile(symmetry, "inside-a-network.md", "exec"), names)
     assert rc.sweep_asymmetry(names["painter"], names["places"]) > 0.1
     assert rc.sweep_asymmetry(names["only_distance"], names["places"]) < 1e-6
+    exec(compile(experts, "inside-a-network.md", "exec"), names)
+    likely = names["choices"](names["experts"].mix({"third": 1.0}), names["states"]).probs.mean(dim=0)
+    assert likely[2] > names["choices"](names["policy"], names["states"]).probs.mean(dim=0)[2]
+    assert set(names["weights"]) == {"second", "third"}
 
 
 def test_no_table_has_long_cells():

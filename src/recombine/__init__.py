@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     )
     from recombine.audit.asking.ask import ask_model as ask_model, audit_model as audit_model
     from recombine.audit.audit import audit_table as audit_table
+    from recombine.audit.experts import experts as experts
     from recombine.audit.pruning import subnetwork as subnetwork
     from recombine.cppn.scores import sweep_asymmetry as sweep_asymmetry
     from recombine.design.api import run as run, sweep as sweep

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from recombine.families.chained.lookup_chains import LookupChains as LookupChains
     from recombine.families.chained.lookup_hops import LookupHops as LookupHops
     from recombine.families.chained.nested import Nested as Nested
+    from recombine.families.chained.string_tasks import StringTasks as StringTasks
     from recombine.families.ciphers import Ciphers as Ciphers
     from recombine.families.classification import ClassificationFamily as ClassificationFamily
     from recombine.families.episodes.grammars import Grammars as Grammars

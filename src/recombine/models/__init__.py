@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from recombine.models.cppn import CPPN as CPPN, CPPNNetwork as CPPNNetwork
     from recombine.models.decoder import Decoder as Decoder
     from recombine.models.encoder_decoder import EncoderDecoder as EncoderDecoder
+    from recombine.models.expert import Expert as Expert, ExpertNetwork as ExpertNetwork
     from recombine.models.hypernetwork import Hypernetwork as Hypernetwork
     from recombine.models.latent_decoder import (
         LatentDecoder as LatentDecoder,

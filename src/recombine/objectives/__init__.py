@@ -17,4 +17,5 @@ if TYPE_CHECKING:
     from recombine.objectives.flow_matching import FlowMatching as FlowMatching
     from recombine.objectives.latent_posterior import LatentPosterior as LatentPosterior
     from recombine.objectives.next_token import NextToken as NextToken
+    from recombine.objectives.policy_gradient import PolicyGradient as PolicyGradient
     from recombine.objectives.regression import Regression as Regression

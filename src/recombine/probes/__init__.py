@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from recombine.probes.representation import Representation as Representation
     from recombine.probes.ridge import RidgePath as RidgePath, mean_r2 as mean_r2
     from recombine.probes.routes.compute import Compute as Compute
+    from recombine.probes.routes.expert_scores import ExpertScores as ExpertScores
+    from recombine.probes.routes.mixing import Mixing as Mixing
     from recombine.probes.routes.outer_steps import OuterSteps as OuterSteps
     from recombine.probes.routes.text_bound import TextBound as TextBound
     from recombine.probes.routes.text_latents import TextLatents as TextLatents

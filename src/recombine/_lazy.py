@@ -1,4 +1,4 @@
-"""Front doors of packages: public names that are imported on first use."""
+"""Imports on first use: the public names of packages, and JAX where a command may end without it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import sys
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 
 def attach(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
@@ -70,3 +70,18 @@ def make_callable(package: str, function: str) -> None:
             return getattr(importlib.import_module(module), name)(*arguments, **named)
 
     sys.modules[package].__class__ = CallablePackage
+
+
+class LazyModule(types.ModuleType):
+    """A module that is imported when one of its names is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+if TYPE_CHECKING:
+    import jax as jax
+    import jax.numpy as jnp
+else:
+    # JAX takes longer to import than a small plan takes to make, and planning needs spaces but not JAX.
+    jax, jnp = LazyModule("jax"), LazyModule("jax.numpy")

@@ -149,6 +149,43 @@ def test_help_is_quick_to_load():
     assert done.returncode == 0 and "--strength" in done.stdout
 
 
+AT_FIRST_ROW = """
+import sys
+
+class Out:
+    def __init__(self, stream):
+        self.stream = stream
+    def write(self, text):
+        return self.stream.write(text)
+    def flush(self):
+        self.loaded = getattr(self, "loaded", None) or set(sys.modules)
+        self.stream.flush()
+    def isatty(self):
+        return False
+
+out = sys.stdout = Out(sys.stdout)
+from recombine.cli.main import app
+app(["plan", sys.argv[1]], result_action="return_value")
+sys.stderr.write("heavy: " + " ".join({"jax", "equinox", "scipy", "rich", "pandas"} & out.loaded) + "|")
+sys.stderr.write(" ".join({"jax", "rich"} & set(sys.modules)))
+"""
+
+
+def test_the_rows_are_written_before_anything_heavy_loads(tmp_path):
+    path = tmp_path / "model.pict"
+    path.write_text(
+        'size: small, large\nplace: table, shelf\nsort: a, b\nIF [size] = "large" THEN [place] <> "shelf";\n'
+    )
+    done = subprocess.run([sys.executable, "-c", AT_FIRST_ROW, str(path)], capture_output=True, text=True)
+    assert done.returncode == 0 and len(done.stdout.splitlines()) > 4, done.stderr
+    words, _, told = done.stderr.partition("heavy: ")
+    before, after = told.split("|")
+    assert before == "" and set(after.split()) == {"jax", "rich"}, (
+        "the certificate needs them, and comes after the rows"
+    )
+    assert "pairs covered" in words
+
+
 def test_what_plan_writes_can_be_given_back(cli):
     with open("done.json", "w") as file:
         json.dump(cli("plan", "--subsets", "6,2", "--json").document, file)

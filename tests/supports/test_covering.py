@@ -126,6 +126,8 @@ def test_allowed_and_what_follows_from_a_part_against_brute_force(case):
     state = compiled.start(space.width)
     state[np.arange(space.width), np.arange(space.width)] = IN
     alive = compiled.propagate(state)
+    simple = compiled.simple_witness()
+    assert simple is None or (fine(simple[None], forbidden)[0] and space.contains(simple[None])[0])
     for part in range(space.width):
         those = has[ok & has[:, part]]
         witness = compiled.witness([part])

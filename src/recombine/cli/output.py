@@ -10,12 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
-from rich.tree import Tree
-
 import recombine as rc
 from recombine.errors import BadInput, RecombineError
 from recombine.plain import plain
@@ -24,6 +18,9 @@ from recombine.store.files import explained, finite, replacing
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.console import Console
+    from rich.table import Table
+    from rich.tree import Tree
 
 ANSWER_STYLE = {
     "holds": "green",
@@ -54,11 +51,15 @@ def check_problems(store: rc.Store) -> None:
 
 def console() -> Console:
     """Standard output."""
+    from rich.console import Console  # Where it is used: documents, CSV and errors of arguments do without.
+
     return Console(soft_wrap=False)
 
 
 def errors() -> Console:
     """Standard error: progress, warnings and messages."""
+    from rich.console import Console
+
     return Console(stderr=True)
 
 
@@ -133,7 +134,7 @@ def mean_text(mean: float | None, low: float | None, high: float | None) -> str:
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, left: int = 1) -> Table:
     """A table; all but the first `left` columns are set to the right. Names from data are escaped."""
-    made = Table(title=_cell(title), show_header=any(columns), padding=(0, 1), **_STYLE)
+    made = _table(title=_cell(title), show_header=any(columns), padding=(0, 1))
     for index, column in enumerate(columns):
         made.add_column(_cell(column), justify="left" if index < left else "right", overflow="fold")
     for row in rows:
@@ -141,12 +142,18 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, 
     return made
 
 
+def _table(**settings: Any) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    return Table(title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False, **settings)
+
+
 def _cell(text: str) -> str:
     """A text from data: nothing in it is markup, and what a terminal would obey is escaped."""
+    from rich.markup import escape
+
     return escape("\n".join(plain(line) for line in text.split("\n")))
-
-
-_STYLE: dict[str, Any] = {"title_justify": "left", "title_style": "bold", "box": SIMPLE_HEAD, "pad_edge": False}
 
 
 def effect_text(record: Mapping[str, Any], between: str = "; ") -> str:
@@ -167,7 +174,7 @@ def margin_text(record: Mapping[str, Any]) -> str:
 
 def verdict_table(records: Sequence[dict[str, Any]]) -> Table:
     """One row per claim: whether it holds, the claim in words, then what the answer rests on."""
-    made = Table(title="Verdicts", **_STYLE)
+    made = _table(title="Verdicts")
     made.add_column("does it hold?", overflow="fold", max_width=11)
     made.add_column("claim", overflow="fold", ratio=1)
     made.add_column("effect [95 % interval]", justify="right", no_wrap=True)

@@ -89,8 +89,8 @@ def plan(
     known = None if scores is None else rc.plan.read_scores(scores)
     with ProgressBar("planning", quiet=as_json) as bar:
         made = rc.make_plan(**vars(spec), progress=bar.update)
-    before = 0 if made.certificate_before is None else made.certificate_before.size
-    ahead = None if known is None else rc.plan.forecast_scores(known, before, len(made.combinations))
+    there, new = len(made.collected), len(made.combinations)
+    ahead = None if known is None else rc.plan.forecast_scores(known, there, new)
     if out is not None:
         import pandas as pd
 
@@ -150,6 +150,7 @@ def _tell(made: rc.plan.Plan, spec: rc.plan.PlanSpec, ahead: rc.plan.Forecast | 
         from recombine.plan.collected import write_csv
 
         write_csv(made.combinations, made.space, sys.stdout)
+        sys.stdout.flush()  # The certificate takes longer than many plans.
     place = errors() if piped else console()
     if not piped:
         _tell_combinations(made, spec, place, out)

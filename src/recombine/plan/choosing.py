@@ -18,9 +18,8 @@ from recombine.plan.wording import amount, interactions_of
 from recombine.spaces.base import Space, in_words
 from recombine.spaces.product import ProductSpace
 from recombine.spaces.rows import RowSet, first_of_each
-from recombine.supports.covering import Covering, Forbidden, allowed, cover
+from recombine.supports.covering import COVERING, Covering, Forbidden, allowed, cover
 from recombine.supports.covering.walk import walk, walkable
-from recombine.supports.varied.strategies import COVERING, STRATEGIES, combinations, length
 
 MOST = 200_000
 """The most combinations that one plan may have."""
@@ -258,6 +257,9 @@ def _reported(problem: Problem, rows: Iterable[np.ndarray]) -> Iterable[np.ndarr
 
 
 def _by_strategy(problem: Problem, notes: list[str]) -> Rows:
+    # Not at the top: they are part of a support, which loads JAX.
+    from recombine.supports.varied.strategies import STRATEGIES, combinations, length
+
     if problem.strategy not in STRATEGIES:
         raise BadInput(
             f"There is no strategy called {problem.strategy!r}.",

@@ -10,7 +10,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy import sparse
 
 from recombine.errors import BadInput, did_you_mean
 from recombine.spaces import ProductSpace, Space
@@ -197,6 +196,8 @@ class _Gain:
     """The number of new interactions that each row would add, updated as rows are taken."""
 
     def __init__(self, space: Space, rows: Rows, strength: int, already: Int[np.ndarray, "m slots"]) -> None:
+        from scipy import sparse  # Not at the top: most plans have no costs.
+
         owner, code = interactions_in(space, rows, strength)
         old = np.unique(interactions_in(space, already, strength)[1])
         new = ~np.isin(code, old)

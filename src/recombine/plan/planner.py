@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,11 +21,11 @@ from recombine.plan.costs import make_costs
 from recombine.plan.stronger import make_groups
 from recombine.plan.wording import amount, certificate_rows, interactions_of
 from recombine.spaces import ProductSpace, Space
-from recombine.spaces.rows import first_of_each
-from recombine.supports.certificate import Certificate, certify
-from recombine.supports.covering import Forbidden, allowed
-from recombine.supports.listed import Listed
-from recombine.supports.varied.strategies import COVERING
+from recombine.spaces.rows import checked_rows, first_of_each
+from recombine.supports.covering import COVERING, Forbidden, allowed
+
+if TYPE_CHECKING:
+    from recombine.supports.certificate import Certificate
 
 STRENGTH = 2
 """The default strength: plans cover pairs."""
@@ -37,16 +38,14 @@ class Plan:
     """The combinations to collect, in this order, and what is known about them before any training."""
 
     space: Space
+    collected: Rows
+    """The combinations that exist already, each once."""
     combinations: Rows
     """The combinations to collect, as rows. `names` has them as text."""
     costs: tuple[float, ...]
     """The cost of each combination, collected after the one before it."""
     cost: float
     """The total cost."""
-    certificate_before: Certificate | None
-    """The certificate of what is collected already. None if nothing is."""
-    certificate_after: Certificate | None
-    """The certificate of collected and planned combinations together. None if there are none."""
     strength: int
     """The size of the interactions that the plan covers: 2 for pairs."""
     covered_before: int
@@ -59,6 +58,25 @@ class Plan:
     """The number of interactions of the space."""
     notes: tuple[str, ...]
     """Further remarks, one sentence each."""
+
+    @functools.cached_property
+    def certificate_before(self) -> Certificate | None:
+        """The certificate of what is collected already. None if nothing is."""
+        return self._certificate(self.collected)
+
+    @functools.cached_property
+    def certificate_after(self) -> Certificate | None:
+        """The certificate of collected and planned combinations together. None if there are none."""
+        return self._certificate(first_of_each(np.concatenate([self.collected, self.combinations])))
+
+    def _certificate(self, rows: Rows) -> Certificate | None:
+        if not len(rows):
+            return None
+        # Imported and computed when it is asked for: both may take longer than the plan.
+        from recombine.supports.certificate import certify
+        from recombine.supports.listed import Listed
+
+        return certify(Listed(self.space, rows), tuple(sorted({1, 2, self.strength})))
 
     @property
     def names(self) -> list[list[str]] | list[list[int]]:
@@ -137,7 +155,7 @@ def make_plan(
         progress: Called with the number of interactions that are covered and that can be, after each combination.
 
     Returns:
-        The plan, with certificates before and after.
+        The plan. Its certificates before and after are computed on first use.
 
     Example:
         ```python
@@ -170,11 +188,10 @@ def make_plan(
     total = float(each.sum())
     return Plan(
         space=space,
+        collected=problem.collected,
         combinations=rows,
         costs=tuple(float(price) for price in each),
         cost=total,
-        certificate_before=_certificate(problem, problem.collected),
-        certificate_after=_certificate(problem, first_of_each(np.concatenate([problem.collected, rows]))),
         strength=problem.strength,
         covered_before=choice.before,
         covered=choice.covered,
@@ -214,17 +231,11 @@ def _remarks(problem: Problem, choice: Choice, cost: float) -> list[str]:
     return remarks
 
 
-def _certificate(problem: Problem, rows: Rows) -> Certificate | None:
-    if not len(rows):
-        return None
-    return certify(Listed(problem.space, rows), tuple(sorted({1, 2, problem.strength})))
-
-
 def _checked_rows(space: Space, collected: Rows | None, forbidden: tuple[Forbidden, ...], notes: list[str]) -> Rows:
     """The collected combinations without repeats, with a note where some break the constraints."""
     if collected is None or not len(collected):
         return np.empty((0, space.slots), np.int32)
-    rows = Listed(space, first_of_each(np.asarray(collected, np.int32))).rows
+    rows = checked_rows(space, first_of_each(np.asarray(collected, np.int32)))
     # Where changes cost, the plan continues from the last combination, so it stays last also where it repeats.
     if not np.array_equal(rows[-1], collected[-1]):
         same = np.all(rows == np.asarray(collected)[-1], axis=1)

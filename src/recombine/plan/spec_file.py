@@ -5,12 +5,16 @@ from __future__ import annotations
 import dataclasses
 import tomllib
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import yaml
-
+from recombine._lazy import LazyModule
 from recombine.errors import BadInput
 from recombine.plan.wording import no_file
+
+if TYPE_CHECKING:
+    import yaml
+else:
+    yaml = LazyModule("yaml")  # Model files do without.
 
 MOST_VALUES = 500_000
 DEEPEST = 12

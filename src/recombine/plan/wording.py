@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from recombine.errors import BadInput, did_you_mean
 from recombine.plain import plain
 from recombine.spaces.base import Space, in_words
 from recombine.spaces.product import ProductSpace
-from recombine.supports.certificate import Certificate
+
+if TYPE_CHECKING:
+    from recombine.supports.certificate import Certificate
 
 SHOWN = 8
 """The number of names that a sentence lists."""

@@ -8,11 +8,11 @@ import json
 import math
 from collections.abc import Sequence
 
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
 from recombine import _html
+from recombine._lazy import jax, jnp
 from recombine._show import shorten
 from recombine.component import Component
 from recombine.errors import BadInput, did_you_mean
@@ -56,7 +56,7 @@ class Space(Component, abc.ABC):
         """The exact number of combinations."""
 
     @abc.abstractmethod
-    def sample(self, key: Array) -> Int[Array, " slots"]:
+    def sample(self, key: jax.Array) -> Int[jax.Array, " slots"]:
         """Draw one combination as a row, uniform over all combinations. Can be compiled and vmapped."""
 
     @abc.abstractmethod
@@ -112,8 +112,8 @@ class Space(Component, abc.ABC):
         return self._rows()
 
     def vector(
-        self, row: Int[Array, " slots"], coefficients: Float[Array, " slots"] | None = None
-    ) -> Float[Array, " width"]:
+        self, row: Int[jax.Array, " slots"], coefficients: Float[jax.Array, " slots"] | None = None
+    ) -> Float[jax.Array, " width"]:
         """The combination's vector: its coefficients (or ones) at its constituents, zeros elsewhere."""
         values = jnp.ones(row.shape) if coefficients is None else coefficients
         return jnp.zeros(self.width).at[row].add(values, mode="drop")

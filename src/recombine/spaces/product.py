@@ -9,13 +9,12 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 from pydantic import Field, field_validator, model_validator
 
 from recombine import _html
+from recombine._lazy import jax, jnp
 from recombine._show import shorten
 from recombine.errors import BadInput, did_you_mean
 from recombine.spaces.base import Interactions, Space, in_words
@@ -86,7 +85,7 @@ class ProductSpace(Space):
     def size(self) -> int:
         return math.prod(self.levels)
 
-    def sample(self, key: Array) -> Int[Array, " slots"]:
+    def sample(self, key: jax.Array) -> Int[jax.Array, " slots"]:
         values = jax.random.randint(key, (self.slots,), 0, jnp.array(self.levels))
         return (values + jnp.array(self.offsets)).astype(jnp.int32)
 

@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from jaxtyping import Bool, Int, UInt64
-from scipy import sparse
-from scipy.sparse import csgraph
+
+from recombine.errors import BadInput
+from recombine.spaces.base import Space
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 Rows = Int[np.ndarray, "n slots"]
+
+SMALL = 50_000
+"""Spaces up to this size are listed and permuted. Larger ones are drawn from, and repeats are dropped."""
+
+
+def checked_rows(space: Space, rows: np.ndarray) -> Rows:
+    """The rows as int32. BadInput if one is not a combination of the space."""
+    rows = np.asarray(rows)
+    if rows.ndim != 2 or rows.shape[1] != space.slots or not np.issubdtype(rows.dtype, np.integer):
+        raise BadInput(
+            f"Combinations must be rows of {space.slots} whole numbers, got {rows.dtype} of shape {rows.shape}.",
+            fix="make rows with space.row(constituents)",
+        )
+    inside = space.contains(rows)
+    if not inside.all():
+        raise BadInput(f"The row {rows[~inside][0].tolist()} is not a combination of {space!r}.")
+    return np.ascontiguousarray(rows, dtype=np.int32)
 
 
 def row_keys(rows: Rows) -> np.ndarray:
@@ -34,6 +57,8 @@ def lookup(keys: np.ndarray, rows: Rows) -> Int[np.ndarray, " n"]:
 
 def membership(rows: Rows, width: int) -> sparse.csr_array:
     """The indicator vectors of combinations, as a sparse matrix with one row per combination."""
+    from scipy import sparse  # Not at the top: planning needs this file, and seldom SciPy.
+
     used = np.asarray(rows) < width
     starts = np.concatenate([[0], np.cumsum(used.sum(axis=1))])
     parts = np.asarray(rows)[used]
@@ -72,6 +97,9 @@ def row_hash(rows: Rows, seed: int) -> UInt64[np.ndarray, " n"]:
 
 def groups(rows: Rows, width: int) -> int:
     """The number of connected groups of constituents. A constituent that is in no row is a group by itself."""
+    from scipy import sparse
+    from scipy.sparse import csgraph
+
     # Links from the first constituent of a row to the others connect the same groups as links between all pairs.
     links = [np.empty(0, np.int64)]
     links += [np.unique(rows[:, 0].astype(np.int64) * (width + 1) + other) for other in rows.T[1:]]

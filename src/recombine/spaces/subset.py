@@ -6,12 +6,11 @@ import itertools
 import math
 from typing import Literal
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 from pydantic import PositiveInt, model_validator
 
+from recombine._lazy import jax, jnp
 from recombine.spaces.base import Interactions, Space
 
 
@@ -58,7 +57,7 @@ class SubsetSpace(Space):
         """The subspace of combinations with exactly `count` modules."""
         return SubsetSpace(modules=self.modules, max_active=count, min_active=count)
 
-    def _sample_count(self, key: Array) -> Int[Array, ""]:
+    def _sample_count(self, key: jax.Array) -> Int[jax.Array, ""]:
         """The number of modules of a uniform combination."""
         # Exact integers first, one rounding at the end: comb(1000, 20) does not fit a float's mantissa.
         ways = _binomials(self.modules, self.sizes)
@@ -66,7 +65,7 @@ class SubsetSpace(Space):
         odds = jnp.array([way / total for way in ways])
         return self.min_active + jax.random.categorical(key, jnp.log(odds))
 
-    def sample(self, key: Array) -> Int[Array, " slots"]:
+    def sample(self, key: jax.Array) -> Int[jax.Array, " slots"]:
         by_size, by_member = jax.random.split(key)
         count = self._sample_count(by_size)
         # Floyd's algorithm draws `count` different modules in `count` steps, whatever M is, and their set is
@@ -75,7 +74,7 @@ class SubsetSpace(Space):
         last = self.modules - count + slots
         draws = jax.random.randint(by_member, (self.slots,), 0, last + 1)
 
-        def step(slot: Array, chosen: Array) -> Array:
+        def step(slot: jax.Array, chosen: jax.Array) -> jax.Array:
             taken = jnp.any(chosen == draws[slot])
             pick = jnp.where(taken, last[slot], draws[slot])
             return chosen.at[slot].set(jnp.where(slot < count, pick, self.modules))

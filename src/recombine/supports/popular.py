@@ -10,10 +10,10 @@ from pydantic import PositiveInt
 
 from recombine.errors import BadInput
 from recombine.spaces import ProductSpace, Space, SubsetSpace
-from recombine.spaces.rows import Rows
+from recombine.spaces.rows import SMALL, Rows
 from recombine.spaces.subspace import WITH_SUBSPACES, interchangeable, relabelled, subspace, subspace_size
 from recombine.supports import Listed, SupportKind
-from recombine.supports.listed.drawing import SMALL, Keep, distinct_rows, require, shuffled
+from recombine.supports.listed.drawing import Keep, distinct_rows, require, shuffled
 from recombine.supports.listed.kinds import LONGEST, RandomList, check_rest, with_reserve
 
 

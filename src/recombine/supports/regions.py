@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from recombine.errors import BadInput
-from recombine.spaces.rows import Rows, RowSet, membership, row_hash
+from recombine.spaces.rows import SMALL, Rows, RowSet, membership, row_hash
 from recombine.supports import Listed, Support
-from recombine.supports.listed.drawing import SMALL, distinct_rows, seed_key, shuffled
+from recombine.supports.listed.drawing import distinct_rows, seed_key, shuffled
 
 Region = Literal["trained", "held_out", "rest", "all_pairs_met", "some_pairs_unmet", "part_unseen", "more_parts"]
 """`held_out` is the reserved common test where the support reserves one, and everything not trained on otherwise.

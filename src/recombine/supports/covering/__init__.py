@@ -17,17 +17,18 @@ from jaxtyping import Bool, Int
 
 from recombine.errors import BadInput
 from recombine.spaces import ProductSpace, Space, SubsetSpace
-from recombine.spaces.rows import Rows, RowSet
+from recombine.spaces.rows import SMALL, Rows, RowSet, checked_rows
 from recombine.spaces.subspace import WITH_SUBSPACES
 from recombine.supports.covering.builder import Builder, require_few_entries
 from recombine.supports.covering.constraints import Forbidden, Rules, Unsatisfiable
 from recombine.supports.covering.feasible import coverable
 from recombine.supports.covering.repair import Repair
 from recombine.supports.covering.tally import Tally, choices
-from recombine.supports.listed import checked_rows
-from recombine.supports.listed.drawing import SMALL
 
-__all__ = ["Covering", "Forbidden", "Unsatisfiable", "allowed", "cover"]
+__all__ = ["COVERING", "Covering", "Forbidden", "Unsatisfiable", "allowed", "cover"]
+
+COVERING = "covering"
+"""The name of covering among strategies: the planner's own, and the default."""
 
 CANDIDATES = 32
 """The number of rows built at a time, of which the best is taken."""

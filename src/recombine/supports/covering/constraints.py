@@ -142,6 +142,19 @@ class Rules:
         inner[is_open & np.repeat((taken < most) & (possible <= least), sizes, axis=1)] = IN
         return fine
 
+    def simple_witness(self) -> Int[np.ndarray, " slots"] | None:
+        """An allowed combination, found by taking one undecided constituent after the other.
+
+        None where that ends in a contradiction; there may be an allowed combination all the same.
+        """
+        state = self.start(1)
+        while self.propagate(state)[0]:
+            undecided = np.flatnonzero(state[0] == OPEN)
+            if not len(undecided):
+                return self.space.row(np.flatnonzero(state[0, :-1] == IN).tolist())
+            state[0, undecided[0]] = IN
+        return None
+
     def witness(self, fixed: Sequence[int] = (), without: Sequence[int] = ()) -> Int[np.ndarray, " slots"] | None:
         """An allowed combination with the constituents `fixed`, found by integer programming; None if there is none.
 
@@ -186,7 +199,8 @@ class Rules:
 
         `texts` has the constraints as the user wrote them, with the indices of the constraints here that they became.
         """
-        if not self or self.witness() is not None:
+        # Most constraints leave combinations that are found without the solver, which takes longer to import than most plans.
+        if not self or self.simple_witness() is not None or self.witness() is not None:
             return
         kept = texts or {self.named(rule): [index] for index, rule in enumerate(self.forbidden)}
         if len(kept) <= EXPLAINED:

@@ -153,7 +153,7 @@ class Repair:
         if not len(index):
             return
         others = self.beside + (self.beside >= slot[:, None, None])
-        beside = np.moveaxis(self.rows[index[:, None, None], others], -1, 0)
+        beside = self.rows[index[:, None, None], others].transpose(2, 0, 1)
         old = self.rows[index, slot]
         lost = (self.count[(old[:, None], *beside)] == 1).sum(axis=1)
         won = (self.count[(new[:, None], *beside)] == 0).sum(axis=1)
@@ -164,8 +164,10 @@ class Repair:
 
     def _change(self, index: int, slot: int, new: int, beside: Int[np.ndarray, "n less"]) -> None:
         old = int(self.rows[index, slot])
+        parts = np.empty((len(beside), self.strength), np.int64)
+        parts[:, 1:] = beside
         for part, change in ((old, -1), (new, 1)):
-            parts = np.column_stack([np.full(len(beside), part), beside])
+            parts[:, 0] = part
             self._write(parts[self.count[tuple(parts.T)] >= 0], change)
         self.rows[index, slot] = new
         self.until[index, slot] = self.moves + self.rng.integers(*TENURE)

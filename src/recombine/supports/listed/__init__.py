@@ -15,7 +15,7 @@ from scipy import sparse
 
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
-from recombine.spaces.rows import Rows, RowSet, membership
+from recombine.spaces.rows import Rows, RowSet, checked_rows, membership
 from recombine.supports.base import Sampler, Support
 
 BLOCK = 2**24
@@ -119,20 +119,6 @@ class Listed(Support):
         covered = np.ones(len(interactions), bool)
         covered[missing] = False
         return covered
-
-
-def checked_rows(space: Space, rows: np.ndarray) -> Rows:
-    """The rows as int32. BadInput if one is not a combination of the space."""
-    rows = np.asarray(rows)
-    if rows.ndim != 2 or rows.shape[1] != space.slots or not np.issubdtype(rows.dtype, np.integer):
-        raise BadInput(
-            f"Combinations must be rows of {space.slots} whole numbers, got {rows.dtype} of shape {rows.shape}.",
-            fix="make rows with space.row(constituents)",
-        )
-    inside = space.contains(rows)
-    if not inside.all():
-        raise BadInput(f"The row {rows[~inside][0].tolist()} is not a combination of {space!r}.")
-    return np.ascontiguousarray(rows, dtype=np.int32)
 
 
 def _holds(rows: Rows, width: int) -> UInt8[np.ndarray, "width bytes"]:

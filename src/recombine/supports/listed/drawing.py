@@ -13,10 +13,7 @@ from jaxtyping import Array, Bool, Int
 
 from recombine.errors import BadInput
 from recombine.spaces.base import Space
-from recombine.spaces.rows import Rows, first_of_each
-
-SMALL = 50_000
-"""Spaces up to this size are listed and permuted. Larger ones are drawn from, and repeats are dropped."""
+from recombine.spaces.rows import SMALL, Rows, first_of_each
 
 PERMUTED = 2**21
 """Ranges up to this size are permuted. From longer ones numbers are drawn."""

@@ -9,6 +9,7 @@ from jaxtyping import Int
 
 from recombine.errors import BadInput, did_you_mean
 from recombine.spaces.product import ProductSpace
+from recombine.supports.covering import COVERING
 
 Row = Int[np.ndarray, " slots"]
 Orders = Sequence[Int[np.ndarray, " _"]]
@@ -84,8 +85,6 @@ STRATEGIES: dict[str, Callable[[Orders, np.random.Generator], Iterator[list[int]
     "random": random,
     "complete": complete,
 }
-COVERING = "covering"
-"""The planner's own strategy and the default."""
 
 
 def combinations(name: str, space: ProductSpace, *, base: Row | None = None, seed: int | None = None) -> Iterator[Row]:

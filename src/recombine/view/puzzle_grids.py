@@ -57,7 +57,7 @@ def draw_puzzle_grids(grids: Sequence[PuzzleGrid], caption: str) -> ChartType:
     return themed(alt.vconcat(*rows, spacing=20), caption)
 
 
-def _panel(grid: PuzzleGrid) -> alt.LayerChart:
+def _panel(grid: PuzzleGrid) -> ChartType:
     rows, columns = grid.cells.shape
     frame = pd.DataFrame(
         [

@@ -38,6 +38,8 @@ class Route:
     labels: tuple[tuple[str, Any], ...] = ()
     table: Callable[[Tables], pd.DataFrame] | None = None
     """Makes the table with the score; None for the table of runs."""
+    setting: str = ""
+    """What tells the arm apart from others of the same route, which are further points of its curve."""
 
 
 def in_prompt(tables: Tables) -> pd.DataFrame:
@@ -50,7 +52,8 @@ HOPS, ADD_JUMP, GRIDS = (
     "SCAN: 'jump' seen only alone",
     "grids: cells that are not shown",
 )
-GRAMMARS = "commands of a new grammar"
+GRAMMARS, SUDOKU = "commands of a new grammar", "6 x 6 Sudoku"
+SOLVED = "accuracy_held_out"
 ROUTES = (
     Route(HOPS, "depth, equally many weights", "depth-or-width", "chains", "composed", table=by_steps),
     Route(HOPS, "more steps, wide", "depth-or-width", "longer", "composed", table=by_steps),
@@ -61,6 +64,10 @@ ROUTES = (
     Route(GRIDS, "episodes, by width", "metalearning", "width", "blocked", table=by_context),
     Route(GRAMMARS, "one grammar", "few-shot-grammars", "one", "new", table=by_kind),
     Route(GRAMMARS, "episodes", "few-shot-grammars", "main", "new", table=in_prompt),
+    Route(SUDOKU, "one pass, by layers", "recursion", "one_pass", SOLVED, setting="as few layers as recursion"),
+    Route(SUDOKU, "one pass, by layers", "recursion", "scaled", SOLVED, setting="as much compute as recursion"),
+    Route(SUDOKU, "recursion", "recursion", "shallow", SOLVED, setting="T = n = 1"),
+    Route(SUDOKU, "recursion", "recursion", "recursive", SOLVED, setting="T = n = 2"),
 )
 
 
@@ -80,7 +87,7 @@ def points(route: Route, study: Any, tables: Tables) -> pd.DataFrame:
         runs = runs.merge(route.table(own)[["run", route.column]], on="run")
     axes = [axis for axis in study.design.arms[route.arm].axes if axis in runs and axis not in dict(route.labels)]
     # A label that other runs do not have makes whole numbers floats.
-    settings = [", ".join(f"{axis} {row[axis]:g}" for axis in axes) for _, row in runs.iterrows()]
+    settings = [", ".join([f"{axis} {row[axis]:g}" for axis in axes] or [route.setting]) for _, row in runs.iterrows()]
     frame = runs.assign(task=route.task, route=route.name, setting=settings, score=runs[route.column])
     return frame[["task", "route", "setting", "replicate", "training_flops", "score"]]
 

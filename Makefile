@@ -98,6 +98,7 @@ results: $(READY)  ## Write docs/results and its table of verdicts from a store 
 	@$(BIN)/recombine export all --profile laptop --store $(STORE) --out docs/results
 	@$(BIN)/python docs/results/into_page.py
 	@$(BIN)/python docs/results/debate.py
+	@$(BIN)/python docs/results/compute.py $(STORE)
 
 replicate: $(READY)  ## Decide ten main claims, drawn at random, again with fresh seeds (hours)
 	@$(BIN)/python docs/results/replicate.py --store replication

@@ -99,9 +99,9 @@ EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
 ELSEWHERE = {
     "families": (
         *("ciphers", "goals", "grammars", "grids", "lookup-goals", "objects", "odd-one-out", "pairs"),
-        *("picture", "preferences", "problem", "scenes", "silhouettes", "sprites"),
+        *("picture", "preferences", "problem", "scenes", "silhouettes", "sprites", "string-tasks", "topics"),
     ),
-    "models": ("slot-attention", "slot-autoencoder", "syntactic-attention"),
+    "models": ("expert", "latent-decoder", "slot-attention", "slot-autoencoder", "syntactic-attention"),
 }
 """Components whose own tests check the contract, on a space or at a size of their own: tests/families, tests/models."""
 EXAMPLES |= {(room, kind): [] for room, kinds_apart in ELSEWHERE.items() for kind in kinds_apart}

@@ -125,6 +125,9 @@ def test_the_table_says_what_training_nests(setting: Setting, table: pd.DataFram
     assert set(table.loc[table["trained"] == 0, "coverage"]) == {"never nested"}
     depth = table[table["split"] == "depth"].groupby("program")
     assert (depth["depth"].first() == 3).all() and (depth.size() <= 2).all()
+    # Every pair that training nests has a row, so the table is a certificate.
+    nested = {pair for program in written.split.train for pair in program.pairs}
+    assert len(table.loc[table["trained"] > 0, ["outer", "inner"]].drop_duplicates()) == len(nested)
     descriptions = {function.description for function in written.library.values()}
     assert len(descriptions) == len(written.library)
     plain = {text.replace("{", "").replace("}", "") for text in descriptions}

@@ -10,7 +10,16 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from recombine.calling.functions import Function, Library
-from recombine.calling.granular import NO_MORE, RESULT, TASKS, UMBRELLA, Example, granular_examples, umbrella_examples
+from recombine.calling.granular import (
+    NO_MORE,
+    OF_FORM,
+    RESULT,
+    TASKS,
+    UMBRELLA,
+    Example,
+    granular_examples,
+    umbrella_examples,
+)
 from recombine.calling.programs import Program
 from recombine.calling.synthetic import DIGITS, LETTERS, RESERVED, SYLLABLES, every_function
 from recombine.errors import BadInput
@@ -18,6 +27,8 @@ from recombine.errors import BadInput
 SEPARATOR = "|"
 WITHOUT_LIST = ("response generation",)
 """Tasks that need no functions: their prompts list none."""
+WHOLE = frozenset({UMBRELLA, *OF_FORM.values()})
+"""Tasks whose answer is the whole program."""
 REFERENCES = 4
 """Results of a chain that can be named."""
 

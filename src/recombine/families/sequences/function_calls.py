@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import equinox as eqx
@@ -18,6 +18,7 @@ from pydantic import Field, PositiveInt, model_validator
 from recombine.calling import Library, Program, ProgramSplit, split_programs, synthetic_library
 from recombine.calling.granular import TASKS
 from recombine.calling.listed import (
+    WHOLE,
     ListedExample,
     description_words,
     listed_examples,
@@ -111,7 +112,8 @@ class FunctionCalls(SequenceFamily):
     programs: int = Field(default=600, ge=20)
     """Training programs."""
     rows: PositiveInt = len(TASKS)
-    """Training instances for each program. Granular examples that do not fit are left out at random, and too few are repeated."""
+    """Training instances for each program. Too few examples are repeated. Of too many some are left out at random, but none whose
+    answer is a whole program."""
     tests: PositiveInt = 60
     """Programs of each test."""
     functions: int = Field(default=20, ge=8)
@@ -210,7 +212,8 @@ class FunctionCalls(SequenceFamily):
         Args:
             bits: The seed, as a drawn teacher has it.
         """
-        return _written(self, np.asarray(bits, np.uint32).tobytes())
+        seed = np.asarray(bits, np.uint32).tobytes()
+        return _written(self, seed)  # pyright: ignore[reportArgumentType]  # Frozen models can be hashed.
 
     def tokens(self, examples: tuple[ListedExample, ...]) -> tuple[np.ndarray, np.ndarray]:
         """Prompts and answers as rows of tokens, with placeholders for names."""
@@ -263,7 +266,7 @@ def _written(family: FunctionCalls, seed: bytes) -> Written:
     shown |= {"known": set(library) - set(held_out), "rng": rng}
     made = listed_examples(split.train, library, **shown)
     number = family.training_instances
-    order = np.concatenate([rng.permutation(len(made)) for _ in range(-(-number // len(made)))])[:number]
+    order = np.concatenate([_order(made, rng) for _ in range(-(-number // len(made)))])[:number]
     tests = [program for name in SPLITS for program in split.tests[name]]
     return Written(
         library,
@@ -271,6 +274,13 @@ def _written(family: FunctionCalls, seed: bytes) -> Written:
         tuple(made[index] for index in order),
         tuple(whole_example(program, library, **shown) for program in tests),
     )
+
+
+def _order(made: Sequence[ListedExample], rng: np.random.Generator) -> Int[np.ndarray, " example"]:
+    """The examples in random order, those of whole programs first."""
+    order = rng.permutation(len(made))
+    whole = np.array([made[index].task in WHOLE for index in order])
+    return np.concatenate([order[whole], order[~whole]])
 
 
 def _divided(family: FunctionCalls, rng: np.random.Generator) -> tuple[Library, tuple[str, ...]]:

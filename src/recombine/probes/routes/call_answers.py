@@ -13,8 +13,7 @@ from jaxtyping import Array, Int
 from pydantic import PositiveInt
 
 from recombine.calling import Call, CallScores, Function, Library, Program, program_table, read_calls, score_program
-from recombine.calling.granular import OF_FORM, UMBRELLA
-from recombine.calling.listed import ListedExample, description_words
+from recombine.calling.listed import WHOLE, ListedExample, description_words
 from recombine.errors import BadInput
 from recombine.families.sequences.function_calls import SPLITS, FunctionCalls, FunctionCallsTeacher, Written
 from recombine.language.vocabulary import SPECIAL
@@ -85,8 +84,8 @@ class CallAnswers(Measurement):
     """
 
     kind: Literal["call-answers"] = "call-answers"
-    trained: PositiveInt = 120
-    """The largest number of training programs that are scored."""
+    trained: PositiveInt = 200
+    """Training programs that are scored: one for each pair that training nests, and others up to this number."""
 
     def summary_columns(self, config: RunConfig) -> frozenset[str]:
         scores = {f"{metric}_{where}" for metric in METRICS.values() for where in WHERE if where != RENAMED}
@@ -124,18 +123,22 @@ class _Asked:
 
 
 def _asked(family: FunctionCalls, written: Written, most: int) -> Sequence[_Asked]:
-    wholes = {UMBRELLA, *OF_FORM.values()}
+    programs, pairs = written.split.train, set[tuple[str, str]]()
     known: dict[int, _Asked] = {}
+    others: dict[int, _Asked] = {}
     for instance, example in enumerate(written.train):
-        if example.task in wholes and len(known) < most:
-            program = written.split.train[example.program]
-            known.setdefault(example.program, _Asked(TRAINED, instance, example, program))
+        if example.task in WHOLE and example.program not in known:
+            program = programs[example.program]
+            into = others if program.pairs <= pairs else known
+            into.setdefault(example.program, _Asked(TRAINED, instance, example, program))
+            pairs |= program.pairs
+    trained = [*known.values(), *list(others.values())[: max(0, most - len(known))]]
     tests = [
         _Asked(where, family.training_instances + number, example, program)
         for number, (example, (where, program)) in enumerate(zip(written.tests, written.test_programs, strict=True))
     ]
     again = [dataclasses.replace(each, where=RENAMED) for each in tests if each.where == "seen"]
-    return [*known.values(), *tests, *again]
+    return [*trained, *tests, *again]
 
 
 def score_answer(

@@ -259,7 +259,7 @@ def by_coverage(answers: pd.DataFrame) -> pd.DataFrame:
     frame = answers[answers["split"].isin(["seen", "function", "pair"])]
     bins = pd.cut(frame["trained"], [-1, 0, 1, 3, float("inf")], labels=["0", "1", "2-3", "4+"]).astype(str)
     nested = bins.where(frame["split"] != "function", "0, new function")
-    return frame.assign(nested=nested).groupby(["replicate", "route", "nested"], as_index=False)["ast"].mean()
+    return frame.assign(nested=nested).groupby(["replicate", "route", "nested"])["ast"].mean().reset_index()
 
 
 def _by_route(frame: pd.DataFrame, category: str) -> pd.DataFrame:

@@ -46,6 +46,15 @@ CACHED = 64
 DRAWS = 2**23
 """Different drawings of names: as many as there are coefficients between 0 and 1."""
 
+PROGRAMS = 600
+TRAINING, TESTS = PROGRAMS * len(TASKS), PROGRAMS // 10 * len(SPLITS)
+"""Instances of training and of tests by default."""
+
+
+def leading(training: int, tests: int) -> dict[str, Any]:
+    """The settings of the support that trains on the first instances and holds out the others."""
+    return {"kind": "leading-instances", "share": training / (training + tests), "block": 1, "reserve": 0}
+
 
 @dataclasses.dataclass(frozen=True)
 class Written:
@@ -106,15 +115,20 @@ class FunctionCalls(SequenceFamily):
     """
 
     kind: Literal["function-calls"] = "function-calls"
-    defaults: ClassVar[Mapping[str, Any]] = {**SequenceFamily.defaults, "model": "decoder"}
+    defaults: ClassVar[Mapping[str, Any]] = {
+        **SequenceFamily.defaults,
+        "space": {"kind": "instances", "number": TRAINING + TESTS},
+        "support": leading(TRAINING, TESTS),
+        "model": "decoder",
+    }
     tasks: Literal["granular", "umbrella"] = "granular"
     """The seven granular tasks, or the umbrella task: all calls at once."""
-    programs: int = Field(default=600, ge=20)
+    programs: int = Field(default=PROGRAMS, ge=20)
     """Training programs."""
     rows: PositiveInt = len(TASKS)
     """Training instances for each program. Too few examples are repeated. Of too many some are left out at random, but none whose
     answer is a whole program."""
-    tests: PositiveInt = 60
+    tests: PositiveInt = PROGRAMS // 10
     """Programs of each test."""
     functions: int = Field(default=20, ge=8)
     """Functions of the library."""
@@ -150,11 +164,12 @@ class FunctionCalls(SequenceFamily):
 
     def completed(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """The number of instances follows from that of programs, unless the space is given."""
-        own = {} if given.get("space") is not None else {"space": {"kind": "instances", "number": self.instances}}
-        if given.get("support") is None:
-            share = self.training_instances / self.instances
-            own["support"] = {"kind": "leading-instances", "share": share, "block": 1, "reserve": 0}
-        return {**given, **own}
+        own = {
+            "space": {"kind": "instances", "number": self.instances},
+            "support": leading(self.training_instances, self.instances - self.training_instances),
+        }
+        usual = type(self).defaults
+        return {**given, **{name: own[name] for name in own if given.get(name) in (None, usual[name])}}
 
     def check(self, space: Space) -> None:
         if not isinstance(space, InstanceSpace) or space.number != self.instances:

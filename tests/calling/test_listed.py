@@ -50,6 +50,12 @@ def test_prompts_list_the_functions_that_are_called() -> None:
             for word in (name, *description_words(LIBRARY[function]))
         ]
         assert list(before) == ([] if example.task == "response generation" else listing)
+        if example.task == "next best function":
+            made = example.prompt[len(example.prompt) - example.prompt[::-1].index(SEPARATOR) :]
+            calls = all_calls(SPLIT.train[example.program].calls)
+            names = dict(zip(example.functions, placeholders(4), strict=True))
+            expected = [*(names[call.name] for call in calls), "done"]
+            assert [*made, *example.answer] == expected[: len(made) + 1]
     with pytest.raises(BadInput, match="cannot be listed"):
         listed_examples(SPLIT.train, LIBRARY, granular=False, candidates=1, known=KNOWN, rng=np.random.default_rng(0))
 

@@ -25,6 +25,7 @@ from recombine.calling.synthetic import DIGITS, LETTERS, RESERVED, SYLLABLES, ev
 from recombine.errors import BadInput
 
 SEPARATOR = "|"
+NEXT = "next best function"
 WITHOUT_LIST = ("response generation",)
 """Tasks that need no functions: their prompts list none."""
 WHOLE = frozenset({UMBRELLA, *OF_FORM.values()})
@@ -142,6 +143,10 @@ def _listed(
     names = dict(zip(shown, placeholders(candidates), strict=True))
     # The words of the task are one word here.
     words = example.prompt[1:] if example.task == UMBRELLA else example.prompt[len(example.task.split()) + 1 :]
+    if example.task == NEXT:
+        # The names of the calls that were made are enough, and prompts stay short.
+        end = len(words) - words[::-1].index(SEPARATOR)
+        words = (*words[:end], *(word for word in words[end:] if word in names))
     listing = () if example.task in WITHOUT_LIST else _listing(shown, names, library)
     prompt = (example.task, *listing, SEPARATOR, *(names.get(word, word) for word in words))
     answer = tuple(names.get(word, word) for word in example.answer)

@@ -138,7 +138,7 @@ class FunctionCalls(SequenceFamily):
     """Pairs of the other functions that training never nests."""
     depth: int = Field(default=2, ge=1, le=3)
     """The deepest training programs. The test has programs that are one call deeper."""
-    candidates: PositiveInt = 4
+    candidates: PositiveInt = 3
     """Functions that a prompt lists."""
     names: int = Field(default=24, ge=2, le=400)
     """Made-up names from which those of a prompt are drawn."""
@@ -204,7 +204,8 @@ class FunctionCalls(SequenceFamily):
         # A call is at most `r1 = f ( x = 3 , y = 4 ) ;`. In a request it has a description and two brackets.
         answer = 13 * calls - 1
         listing = self.candidates * (LONGEST_DESCRIPTION + 1)
-        partial = 1 + 13 * max(self.depth, PARALLEL) if self.tasks == "granular" else 0
+        # Behind the request, granular prompts have the names of calls that were made, or results with commas.
+        partial = 2 * calls if self.tasks == "granular" else 0
         return 2 + listing + calls * (LONGEST_DESCRIPTION + 2) + partial, answer + 1
 
     def prepare(self, space: Space, key: Array) -> None:

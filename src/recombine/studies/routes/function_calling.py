@@ -49,7 +49,7 @@ COVERAGE = {
 class FunctionCalling(Study):
     """Do seven granular tasks, made of the same programs, teach a network to call functions in new ways better than one umbrella task?
 
-    A prompt lists four functions with made-up names and descriptions, and a request. The umbrella task is to answer with all calls.
+    A prompt lists three functions with made-up names and descriptions, and a request. The umbrella task is to answer with all calls.
     The granular tasks are nested calls, chains, parallel calls, the next function, names, arguments, and the response. They are made
     of the same programs, and both routes are trained with equally many tokens. A third route has the umbrella task of seven times as
     many programs, also with as many tokens. Test programs have a new function, a pair of functions that training never nests, or one
@@ -75,7 +75,14 @@ class FunctionCalling(Study):
         "laptop": {"first_seed": 7600},
         "paper": {
             "base": sequence_run(
-                {"kind": "function-calls", "programs": 2000, "tests": 400, "functions": 30, "held_out_functions": 5},
+                {
+                    "kind": "function-calls",
+                    "programs": 2000,
+                    "tests": 400,
+                    "functions": 30,
+                    "held_out_functions": 5,
+                    "candidates": 5,
+                },
                 tasks=256,
                 steps=20_000,
                 eval_every=1000,
@@ -91,9 +98,9 @@ class FunctionCalling(Study):
     base: RunConfig = RunConfig.model_validate(
         sequence_run(
             "function-calls",
-            tasks=64,
-            steps=1500,
-            eval_every=500,
+            tasks=32,
+            steps=1600,
+            eval_every=400,
             validation_tasks=64,
             model={"kind": "decoder", "width": 64, "layers": 2, "window": 3},
         )
@@ -126,10 +133,10 @@ class FunctionCalling(Study):
 
     def arms(self) -> dict[str, Arm]:
         families, routes = self.families(), {}
-        granular, umbrella = (families[route].mean_tokens() for route in ("granular", "umbrella"))
+        tokens = families["granular"].mean_tokens()
         for route, family in families.items():
-            # The mean over seven times as many programs is the same, and takes long to draw.
-            share = 1 if route == "granular" else granular / umbrella
+            # There are fewer single calls than programs of two calls, so more programs are longer ones.
+            share = tokens / family.mean_tokens()
             prompt, answer = family.lengths(family.depth)
             routes[route] = {
                 "family": family,

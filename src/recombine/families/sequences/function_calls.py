@@ -46,8 +46,9 @@ CACHED = 64
 DRAWS = 2**23
 """Different drawings of names: as many as there are coefficients between 0 and 1."""
 
-PROGRAMS = 600
-TRAINING, TESTS = PROGRAMS * len(TASKS), PROGRAMS // 10 * len(SPLITS)
+PROGRAMS, OF_EACH = 400, 60
+"""Training programs, and programs of each test, by default."""
+TRAINING, TESTS = PROGRAMS * len(TASKS), OF_EACH * len(SPLITS)
 """Instances of training and of tests by default."""
 
 
@@ -128,7 +129,7 @@ class FunctionCalls(SequenceFamily):
     rows: PositiveInt = len(TASKS)
     """Training instances for each program. Too few examples are repeated. Of too many some are left out at random, but none whose
     answer is a whole program."""
-    tests: PositiveInt = PROGRAMS // 10
+    tests: PositiveInt = OF_EACH
     """Programs of each test."""
     functions: int = Field(default=20, ge=8)
     """Functions of the library."""

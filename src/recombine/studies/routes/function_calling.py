@@ -98,9 +98,9 @@ class FunctionCalling(Study):
     base: RunConfig = RunConfig.model_validate(
         sequence_run(
             "function-calls",
-            tasks=32,
-            steps=1600,
-            eval_every=400,
+            tasks=16,
+            steps=5000,
+            eval_every=1250,
             validation_tasks=64,
             model={"kind": "decoder", "width": 64, "layers": 2, "window": 3},
         )

@@ -98,7 +98,7 @@ EXAMPLES: dict[tuple[str, str], list[dict[str, Any]]] = {
 """What to check besides a component's defaults, and instead of them where it has none."""
 ELSEWHERE = {
     "families": (
-        *("ciphers", "goals", "grammars", "grids", "lookup-goals", "objects", "odd-one-out", "pairs"),
+        *("ciphers", "function-calls", "goals", "grammars", "grids", "lookup-goals", "objects", "odd-one-out", "pairs"),
         *("picture", "preferences", "problem", "scenes", "silhouettes", "sprites", "string-tasks", "topics"),
     ),
     "models": ("expert", "latent-decoder", "slot-attention", "slot-autoencoder", "syntactic-attention"),

@@ -56,11 +56,11 @@ class ProgramSplit:
 
     train: tuple[Program, ...]
     tests: Mapping[str, tuple[Program, ...]]
-    """`seen`: training nests all of its pairs. `function`: it nests a function that training calls only alone. `pair`: it nests
+    """`seen`: training nests all of its pairs. `function`: it nests a function that training calls only alone, or not at all. `pair`: it nests
     a pair that training never nests, of functions that training nests with others. `depth`: it is deeper, and training nests
     all of its pairs."""
     functions: frozenset[str]
-    """The functions that training calls only alone."""
+    """The functions that training calls only alone, or not at all."""
     pairs: frozenset[tuple[str, str]]
     """The pairs that training never nests."""
 
@@ -135,11 +135,12 @@ def split_programs(
     *,
     train: int,
     test: int,
-    functions: int = 2,
+    functions: int | Collection[str] = 2,
     pairs: int = 8,
     depth: int = 2,
     deeper: int = 3,
     seed: int = 0,
+    absent: bool = False,
 ) -> ProgramSplit:
     """Draw training programs, and test programs in which a function, a pair or the depth is new.
 
@@ -147,11 +148,12 @@ def split_programs(
         library: The functions.
         train: Training programs. The first of them call every function alone.
         test: Programs of each test.
-        functions: How many functions training calls only alone.
+        functions: How many functions training calls only alone, or their names.
         pairs: How many pairs of the other functions training never nests.
         depth: The deepest training program.
         deeper: The depth of the test `depth`.
         seed: The seed.
+        absent: Whether training does not call these functions alone either.
 
     Returns:
         The split. No test program is a training program.
@@ -159,25 +161,32 @@ def split_programs(
     if not 1 <= depth < deeper:
         raise BadInput(f"The test must be deeper than training, got {deeper} and {depth}.", fix="deeper=3, depth=2")
     rng, names = np.random.default_rng(seed), list(library)
-    if not 0 <= functions < len(names):
-        raise BadInput(f"{functions} of {len(names)} functions cannot be held out.", fix="hold out fewer functions")
-    alone = frozenset(names[index] for index in rng.permutation(len(names))[:functions])
+    number = functions if isinstance(functions, int) else len(functions)
+    if not 0 <= number < len(names):
+        raise BadInput(f"{number} of {len(names)} functions cannot be held out.", fix="hold out fewer functions")
+    order = rng.permutation(len(names))
+    alone = frozenset((names[index] for index in order[:number]) if isinstance(functions, int) else functions)
+    if unknown := sorted(alone - set(names)):
+        raise BadInput(f"The library has no function {unknown[0]!r}.", fix="hold out functions of the library")
     together = [name for name in names if name not in alone]
     fitting = [(one, other) for one in together for other in together if fitting_parameters(library, one, other)]
     if not 0 <= pairs < len(fitting):
         raise BadInput(f"{pairs} pairs are to be held out, but {len(fitting)} can nest.", fix="hold out fewer pairs")
     apart = frozenset(fitting[index] for index in rng.permutation(len(fitting))[:pairs])
-    drawing = _Drawing(library, rng)
+    known = Library(library[name] for name in together) if absent else library
     allowed: dict[str, Any] = {"alone": alone, "apart": apart}
-    # Every function occurs alone.
-    training = [program for name in names for program in drawing.single(name)][:train]
+    # A tree has no held-out function in any case; `known` keeps them out of single and parallel calls.
+    drawing = _Drawing(known, rng)
+    # Every known function occurs alone.
+    training = [program for name in known for program in drawing.single(name)][:train]
     training += drawing.programs(train - len(training), range(1, depth + 1), FORMS, **allowed)
+    drawing.library = library
     met = {pair for program in training for pair in program.pairs}
     nested = {name for pair in met for name in pair}
     two, deep = range(2, depth + 1) or range(depth, depth + 1), range(deeper, deeper + 1)
     trees: tuple[Form, ...] = ("nested", "chained")
     tests = {"seen": drawing.programs(test, two, trees, lambda program: program.pairs <= met, **allowed)}
-    if functions:
+    if alone:
         tests["function"] = drawing.programs(
             test, two, trees, lambda program: any(name in alone for pair in program.pairs for name in pair), apart=apart
         )
@@ -203,12 +212,12 @@ class _Drawing:
     """Draws programs, each once."""
 
     def __init__(self, library: Library, rng: np.random.Generator) -> None:
-        self._library, self._rng = library, rng
+        self.library, self._rng = library, rng
         self._known: set[str] = set()
 
     def single(self, name: str) -> list[Program]:
         """A program that calls one function."""
-        call = _drawn(self._library, name, 1, self._rng, (), ())
+        call = _drawn(self.library, name, 1, self._rng, (), ())
         assert call is not None
         self._known.add(str(call))
         return [Program("nested", (call,))]
@@ -226,7 +235,7 @@ class _Drawing:
         while len(made) < number:
             depth = int(depths[int(self._rng.integers(len(depths)))])
             form = forms[int(self._rng.integers(len(forms)))]
-            program = draw_program(self._library, self._rng, form=form, depth=depth, **limits)
+            program = draw_program(self.library, self._rng, form=form, depth=depth, **limits)
             if program is not None and (key := _key(program)) not in self._known and wanted(program):
                 self._known.add(key)
                 made.append(program)

@@ -16,6 +16,8 @@ DIGITS = tuple(range(10))
 LETTERS = tuple("abcdefgh")
 DIGIT: dict[str, Any] = {"type": "integer", "minimum": 0, "maximum": 9}
 LETTER: dict[str, Any] = {"type": "string", "enum": list(LETTERS)}
+RESERVED = frozenset({"done"})
+"""Words that would be names by their syllables, but have a meaning in examples."""
 SYLLABLES = tuple(first + vowel for first, vowel in itertools.product("bdfgklmnprstvz", "aeiou"))
 
 
@@ -56,18 +58,19 @@ def synthetic_library(functions: int = 16, seed: int = 0) -> Library:
     names: list[str] = []
     while len(names) < functions:
         name = "".join(SYLLABLES[index] for index in rng.integers(len(SYLLABLES), size=2))
-        if name not in names:
+        if name not in names and name not in RESERVED:
             names.append(name)
-    return Library(
-        Function(
-            name,
-            kind.description,
-            tuple(Parameter(each, schema) for each, schema in kind.takes.items()),
-            kind.gives,
-            kind.run,
-        )
-        for name, kind in zip(names, chosen, strict=True)
-    )
+    return Library(_made(name, kind) for name, kind in zip(names, chosen, strict=True))
+
+
+def every_function() -> list[Function]:
+    """All functions that a library may have, without names."""
+    return [_made("", kind) for kind in _kinds()]
+
+
+def _made(name: str, kind: _Kind) -> Function:
+    parameters = tuple(Parameter(each, schema) for each, schema in kind.takes.items())
+    return Function(name, kind.description, parameters, kind.gives, kind.run)
 
 
 def _kinds() -> Iterator[_Kind]:

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from recombine.families.scan import Scan as Scan
     from recombine.families.scenes import Scenes as Scenes
     from recombine.families.sequences import SequenceFamily as SequenceFamily
+    from recombine.families.sequences.function_calls import FunctionCalls as FunctionCalls
     from recombine.families.sequences.topics import Topics as Topics
     from recombine.families.silhouettes import Silhouettes as Silhouettes
     from recombine.families.sprites import Sprites as Sprites

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from recombine.probes.refit import Refit as Refit
     from recombine.probes.representation import Representation as Representation
     from recombine.probes.ridge import RidgePath as RidgePath, mean_r2 as mean_r2
+    from recombine.probes.routes.call_answers import CallAnswers as CallAnswers
     from recombine.probes.routes.compute import Compute as Compute
     from recombine.probes.routes.expert_scores import ExpertScores as ExpertScores
     from recombine.probes.routes.mixing import Mixing as Mixing

@@ -110,7 +110,7 @@ def test_every_profile_of_every_study_validates(kind, profile):
     assert issubclass(cls, Study)
     study = cls.profile(profile)
     # Eight where a run takes most of a minute, or where each replicate needs a search of its own.
-    few = study.runs()[0][0].family.targets in ("tokens", "classes") or kind == "fractured"
+    few = study.runs()[0][0].family.targets in ("tokens", "text", "classes") or kind == "fractured"
     laptop = 8 if few else 12
     assert study.replicates >= {"smoke": 2, "demo": 2, "laptop": laptop, "paper": 2}[profile]
     runs = study.runs()

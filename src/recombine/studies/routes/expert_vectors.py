@@ -1,4 +1,4 @@
-"""Is one scale per singular value enough for an expert, and do experts mix? The published comparison, with the objective taken apart."""
+"""Is one scale per singular value enough for an expert, and do experts mix?"""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ EVERY = ("reverse", "shift", "sort", "swap", "rotate", "repeat")
 
 
 class ExpertVectors(Study):
-    """Is one scale per singular value enough for an expert, and do experts mix? The published comparison, with the objective taken apart.
+    """Is one scale per singular value enough for an expert, and do experts mix?
 
     A small decoder is trained on string tasks to partial competence. From it, one expert a task is trained: one scale per singular
     value of each matrix (Transformer-squared, Sun, Cetin and Tang 2025), or LoRA of several ranks. The published comparison trains
-    the first by a reward and the second by next tokens, so the two are confounded; here both are trained both ways. Mixtures of
+    the first by a reward and the second by next tokens, so the two are confounded; here both are trained both ways, so that the objective is taken apart. Mixtures of
     experts answer pairs of tasks that the base never saw. Experts are added to each other, and merged one after the other.
     """
 

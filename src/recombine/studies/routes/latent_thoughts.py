@@ -81,6 +81,8 @@ class LatentThoughts(Study):
             "fast": ((1, 0.3), (4, 0.3), (16, 0.3), (64, 0.3)),
             "latents": (1, 8, 32),
             "widths": (64, 128, 256),
+            # As many operations as with latents, by the compiler's count of a step.
+            **{"wide": 1920, "longer": 49, "longer_whole": 49},
             "texts": 512,
             "replicates": 12,
         },

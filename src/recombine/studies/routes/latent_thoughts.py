@@ -81,8 +81,8 @@ class LatentThoughts(Study):
             "fast": ((1, 0.3), (4, 0.3), (16, 0.3), (64, 0.3)),
             "latents": (1, 8, 32),
             "widths": (64, 128, 256),
-            # As many operations as with latents, by the compiler's count of a step.
-            **{"wide": 1920, "longer": 49, "longer_whole": 49},
+            # As many weights and operations as with latents, by the compiler's count of a step.
+            **{"mlp_ratio": 6, "wide": 1680, "longer": 38, "longer_whole": 38},
             "texts": 512,
             "replicates": 12,
         },

@@ -123,7 +123,9 @@ def page(frame: pd.DataFrame, missing: Sequence[Route], profile: str) -> str:
     """The tables in Markdown: the mean score and operations of each setting of each route."""
     lines = ["# What a unit of compute buys", ""]
     lines += [
-        f"Held-out score against the operations of all training steps (profile `{profile}`, means over replicates)."
+        f"Held-out score against the operations of all training steps (profile `{profile}`, means over replicates).",
+        "",
+        "![One panel per task, one curve per route](compute.png)",
     ]
     for task, rows in frame.groupby("task", sort=False):
         lines += [

@@ -112,7 +112,7 @@ def _evidence(out: Path) -> None:
 def _studies(out: Path) -> list[Any]:
     """A page for every folder of recorded results, and their entries in the navigation."""
     entries: dict[str, list[Any]] = {}
-    for folder in sorted({path.parent for path in (DOCS / "results").rglob("*.png")}):
+    for folder in sorted({path.parent for path in (DOCS / "results").rglob("*/*.png")}):
         inside = folder.relative_to(DOCS / "results")
         records = json.loads(text) if (text := _text(folder / "verdicts.json")) else []
         study, group = inside.name, inside.parts[0] if len(inside.parts) > 1 else "laptop"

@@ -38,7 +38,7 @@ $(BENCH): $(READY)
 
 $(DOCS): $(INSTALLED)
 	@echo "==> installing what builds the site"
-	@$(PIP) --editable '.[docs]'
+	@$(PIP) --editable '.[docs,constraints]'
 	@touch $(DOCS)
 
 setup: $(READY)  ## Set up the virtual environment

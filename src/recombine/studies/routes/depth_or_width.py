@@ -61,7 +61,7 @@ class DepthOrWidth(Study):
             "replicates": 2,
         },
         "demo": {"replicates": 4},
-        "laptop": {"first_seed": 6000},
+        "laptop": {"first_seed": 6100},
         "paper": {
             "base": sequence_run("chains", tasks=256, steps=20_000, eval_every=1000, validation_tasks=512),
             "values": 5,
@@ -190,7 +190,8 @@ class DepthOrWidth(Study):
         }
 
     def measurements(self) -> list[Any]:
-        return [Scores(combinations=self.combinations, draws=1, samples=1, map=False), Compute()]
+        # One prompt of a sequence, and enough examples of the hyperteacher for an R2.
+        return [Scores(combinations=self.combinations, draws=1, samples=None, map=False), Compute()]
 
     def claims(self, chains: Arm, hyperteacher: Arm, **arms: Arm) -> Claims:
         composed = {"chains": chains, "nested": arms["nested"]}
